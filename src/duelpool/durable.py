@@ -18,7 +18,7 @@ def give_name(partial: Path, target: Path) -> None:
         _sync_folder(partial)
         partial.rename(target)
     else:
-        with partial.open("rb+") as written:
+        with partial.open("rb+" if os.name == "nt" else "rb") as written:
             os.fsync(written.fileno())
         partial.replace(target)
     _sync_folder(target.absolute().parent)

@@ -14,6 +14,7 @@ from duelpool.records import Answer, Judgment, Kind, Outcome, Passage, Pool, Que
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
+from duelpool.testing.stores.audit import audit
 
 ITEMS = tuple("abcdefghijkl")
 TOPICS = tuple(Topic(name, f"Question {name}?") for name in ("one", "two", "three", "four"))
@@ -554,6 +555,42 @@ def test_grades_thin_the_pool_before_preferences(store: Store) -> None:
     assert same_state(campaign, Campaign.open(store))
     with pytest.raises(BadParameter, match="already"):
         campaign.next_stage()
+
+
+def test_two_managers_end_the_grading_stage_once(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", stage="grading", scale="abc"), topics=1, items=3)
+    other = Campaign.open(store)
+    campaign.next_stage()
+    with pytest.raises(BadParameter, match="already"):
+        other.next_stage()
+
+
+def test_settings_that_another_process_changed_stay(store: Store) -> None:
+    campaign = make(store, Settings(), topics=1, items=3)
+    other = Campaign.open(store)
+    campaign.change(replace(campaign.settings, guidelines="Read both."))
+    other.change(replace(other.settings, completion_code="DONE"))
+    assert (other.settings.guidelines, other.settings.completion_code) == ("Read both.", "DONE")
+    assert Campaign.open(store).settings == other.settings
+
+
+def test_a_phase_that_someone_else_has_rewound_is_not_rewound_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rewinding a later phase as well would set the judgments of the reopened one aside."""
+    campaign = make(store, Settings(strategy="prefbest:n=3,m=4"), topics=1, items=12)
+    judge_alone(campaign)
+    first, *_, last = campaign.live.with_state("one", None, lambda state: state.closed_in_log)
+    other = Campaign.open(store)
+    monkeypatch.setattr(other, "preview_rewind", lambda *_: 0)  # it looked before the first rewind
+    campaign.rewind("one", first, "unclear guideline")
+    for phase in (first, last):
+        with pytest.raises(BadParameter, match="isn't closed"):
+            other.rewind("one", phase, "unclear guideline")
+    assert audit(store, campaign.id, campaign.settings.cap) == []
+    assert (
+        sum(line.event == log.REWIND for line in other.read(lambda tx: list(log.read_lines(tx, "one")))) == 1
+    )
 
 
 def test_items_and_topics_are_added_and_removed(store: Store) -> None:

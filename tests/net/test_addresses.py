@@ -5,6 +5,7 @@ import functools
 import re
 import socket
 import threading
+import time
 import typing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -207,6 +208,26 @@ def test_connect_raises_unreachable_without_a_connection() -> None:
         connect(Address("http", "localhost", port, "", allowed=True), 1.0)
     with pytest.raises(ForbiddenAddress):
         connect(Address("http", "localhost", port, ""), 1.0)
+
+
+def test_all_addresses_of_a_host_share_the_time_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, waited = [100.0], []
+
+    def many(host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"8.8.8.{n}", port)) for n in range(20)]
+
+    def hang(raw: socket.socket, _: tuple[str, int]) -> None:
+        waited.append(raw.gettimeout())
+        clock[0] += raw.gettimeout() or 1e9
+        raise TimeoutError
+
+    monkeypatch.setattr(socket.socket, "connect", hang)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with pytest.raises(Unreachable):
+        connect(Address("https", "dead.example", 443, ""), 10.0, many)
+    assert waited[0] == 5.0
+    assert len(waited) == 8
+    assert sum(waited) == 10.0
 
 
 def test_dashboard_client_follows_no_redirect() -> None:

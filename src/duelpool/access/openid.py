@@ -133,7 +133,10 @@ class OpenIDClient:
             raise BadSignOn("The provider sent no code.", remedy="Begin again from the page to sign in.")
         tokens = self._exchange(metadata, answer["code"], request.verifier)
         claims = self._verified(metadata, tokens, request.nonce)
-        claims = {**self._user_info(metadata, tokens, claims), **claims}
+        told = self._user_info(metadata, tokens, claims)
+        if told.get("email") != claims.get("email", told.get("email")):
+            told = {name: value for name, value in told.items() if name != "email_verified"}
+        claims = {**told, **claims}
         return Identity(self._settings.issuer, claims["sub"], claims, str(tokens["id_token"]))
 
     def end_session_url(self, hint: str, back: str) -> str:
@@ -320,7 +323,10 @@ class OpenIDClient:
     ) -> Mapping[str, Any]:
         """Return what the provider tells about a person beside the ID token, where that lacks what we look for."""
         role = {self._settings.claim, self._settings.claim.partition(".")[0]}
-        wanted = [role, {"email"} if self._settings.domains else {"email", "preferred_username"}]
+        name = (
+            [{"email"}, {"email_verified"}] if self._settings.domains else [{"email", "preferred_username"}]
+        )
+        wanted = [role, *name]
         lacking = any(claims.keys().isdisjoint(each) for each in wanted)
         if not lacking or not metadata.get("userinfo_endpoint") or not tokens.get("access_token"):
             return {}

@@ -6,12 +6,12 @@ transaction: what it returns is stored, and one that raises has changed nothing.
 
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
-from typing import Literal, Self, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
+from duelpool.campaign.log import replay
 from duelpool.campaign.log.live_topics import LiveTopics
-from duelpool.campaign.log.replay import TopicState, counted_lines, read_counted_lines, usable
+from duelpool.campaign.log.replay import usable
 from duelpool.campaign.questions import grading
 from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
@@ -147,9 +147,13 @@ class Campaign:
         self._step(lambda tx: holdings.set_campaign(tx, state=state), also)
 
     def change(self, settings: Settings, *, also: Also | None = None) -> None:
-        """Use other settings from now on; questions and answers so far stay as they are."""
-        self._step(lambda tx: holdings.set_campaign(tx, settings=settings.as_json()), also)
-        self._set(settings, self)
+        """Use other settings from now on; questions and answers so far stay as they are.
+
+        A setting that is the same as before stays as it is in the store: another process may have changed it.
+        """
+        before = self.settings.as_json()
+        new = {name: value for name, value in settings.as_json().items() if value != before[name]}
+        self._set(self._step(lambda tx: self._save(tx, new), also), self)
         self.refused_settings = tuple(each for each in self.refused_settings if each.kept)
 
     def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
@@ -182,13 +186,23 @@ class Campaign:
 
         Returns the new pool sizes by topic.
         """
-        if self.settings.stage != "grading":
-            raise BadParameter(
-                "The campaign collects preferences already.", remedy="There is no later stage."
-            )
-        sizes = self.write(lambda tx: grading.thin(tx, self.settings))
-        self.change(replace(self.settings, stage="preferences"))
+        late = BadParameter("The campaign collects preferences already.", remedy="There is no later stage.")
+
+        def work(tx: Writing) -> tuple[dict[str, int], Settings]:
+            before, _ = stored_settings(self.name, holdings.lock_settings(tx))
+            if before.stage != "grading":
+                raise late
+            return grading.thin(tx, before), self._save(tx, {"stage": "preferences"})
+
+        sizes, settings = self.write(work)
+        self._set(settings, self)
         return sizes
+
+    def _save(self, tx: Writing, values: Mapping[str, Any]) -> Settings:
+        """Store new values of some settings; return all settings."""
+        settings, _ = stored_settings(self.name, {**holdings.lock_settings(tx), **values})
+        holdings.set_campaign(tx, settings=settings.as_json())
+        return settings
 
     def enrol(self, assessor: str, kind: AssessorKind | None = None) -> None:
         """Enrol an assessor under a pseudonym."""
@@ -409,28 +423,13 @@ class Campaign:
 
     def preview_rewind(self, topic: str, phase: str) -> int:
         """Return how many judgments of later phases reopening a closed phase would set aside."""
-
-        def work(state: TopicState) -> int:
-            if phase not in state.closed_in_log:
-                raise BadParameter(
-                    f"Phase '{phase}' of topic '{topic}' isn't closed.",
-                    remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
-                )
-            rewound = log.Line(topic, state.position + 1, log.REWIND, 0.0, phase=phase)
-            after = counted_lines([*state.lines, rewound])
-            return sum(usable(line, state.counts) and line.seq in after.set_aside for line in state.lines)
-
-        return self.live.with_state(topic, None, work)
+        return len(self.live.with_state(topic, None, lambda at: replay.preview_rewind(at, topic, phase)))
 
     def rewind(self, topic: str, phase: str, reason: str, *, also: Also | None = None) -> int:
         """Reopen a closed phase; return how many judgments of later phases are set aside."""
         set_aside = self.preview_rewind(topic, phase)
 
-        def work(tx: Writing) -> None:
-            log.append(tx, topic, log.REWIND, phase=phase, reason=reason)
-            retractions.free_slots(tx, topic, sorted(read_counted_lines(tx, topic).set_aside))
-
-        self._step(work, also)
+        self._step(lambda tx: replay.rewind(tx, topic, phase, reason), also)
         return set_aside
 
     def add_judgments(self, judgments: Iterable[Judgment]) -> int:

@@ -9,6 +9,7 @@ allowed by name. Every setting that holds a URL comes through this module.
 import ipaddress
 import socket
 import ssl
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from duelpool.errors import BadParameter
 Resolver = Callable[..., Sequence[tuple[Any, ...]]]
 
 _PORTS = {"http": 80, "https": 443}
+_MOST_PLACES = 8  # IP addresses of a host that are tried
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
 
@@ -181,18 +183,27 @@ def resolve(address: Address, resolver: Resolver | None = None) -> list[tuple[in
 def connect(address: Address, seconds: float, resolver: Resolver | None = None) -> socket.socket:
     """Connect to the very address that was checked, with TLS where the URL says https.
 
+    The seconds are for all IP addresses of the host together. Each but the last has half of what is left.
+
     Raises Unreachable without a connection, and BadParameter for a forbidden address or an invalid certificate.
     """
     failure = "no connection"
-    for family, place in resolve(address, resolver):
+    places = resolve(address, resolver)[:_MOST_PLACES]
+    end = time.monotonic() + seconds
+    for family, place in places:
+        left = end - time.monotonic()
+        if left <= 0:
+            break
         raw = socket.socket(family, socket.SOCK_STREAM)
         try:
-            raw.settimeout(seconds)
+            raw.settimeout(left if place is places[-1][1] else left / 2)
             raw.connect(place)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if address.scheme == "http":
-                return raw
-            return ssl.create_default_context().wrap_socket(raw, server_hostname=address.host)
+            made = raw
+            if address.scheme == "https":
+                made = ssl.create_default_context().wrap_socket(raw, server_hostname=address.host)
+            made.settimeout(seconds)
+            return made
         except ssl.SSLCertVerificationError:
             raw.close()
             raise BadParameter(

@@ -118,6 +118,14 @@ def find_campaign(connection: Connection, name: str | None = None) -> CampaignRo
     raise UnknownCampaign(f"There is no campaign called '{name}'.", remedy=known_names(name, names))
 
 
+def lock_settings(tx: Writing) -> Mapping[str, Any]:
+    """Return a campaign's settings, which nobody else changes until the commit."""
+    columns = schema.campaign.c
+    row = tx.lock(select(columns.settings).where(columns.id == tx.campaign), key_share=True).one()
+    settings: Mapping[str, Any] = json.loads(row.settings)
+    return settings
+
+
 def set_campaign(tx: Writing, *, state: str | None = None, settings: Mapping[str, Any] | None = None) -> None:
     """Change a campaign's state or settings."""
     values: dict[str, Any] = {}

@@ -81,6 +81,12 @@ def iso_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def lock_topic(tx: Writing, topic: str) -> None:
+    """Keep others from appending to a topic's log until the commit."""
+    columns = schema.topic.c
+    tx.lock(select(columns.id).where(columns.campaign == tx.campaign, columns.id == topic), key_share=True)
+
+
 def append(tx: Writing, topic: str, event: str, **values: Any) -> int:
     """Append a line to a topic's log and return its seq; the topic's row stays locked until the commit."""
     rows = _NEXT_SEQ.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})

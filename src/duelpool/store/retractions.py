@@ -132,8 +132,7 @@ def _lock_judgments(tx: Writing, topic: str, seqs: Sequence[int]) -> list[log.Li
     lines = [line for line in log.read_places(tx, topic, seqs) if line.judgment is not None]
     for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
         leases.lock_question(tx, question)
-    columns = schema.topic.c
-    tx.lock(select(columns.id).where(columns.campaign == tx.campaign, columns.id == topic), key_share=True)
+    log.lock_topic(tx, topic)
     return lines
 
 

@@ -242,6 +242,20 @@ def test_a_claim_that_the_id_token_lacks_comes_from_user_info(house: House, prov
     assert "/userinfo" in [path for path, _ in provider.received]
 
 
+@pytest.mark.parametrize("other", [None, "mallory@example.org"])
+def test_whether_an_address_is_verified_comes_from_user_info_for_that_address(
+    other: str | None, house: House, provider: OpenIDProvider, settings: SignOnSettings
+) -> None:
+    house.app.state.sign_on = make_sign_on(replace(settings, domains=("example.org",)), ORIGIN)
+    provider.retell(lambda claims: claims.pop("email_verified"))
+    if other:
+        provider.changes["/userinfo"] = with_values(email=other)
+    got = house.sign_in()
+    assert "/userinfo" in [path for path, _ in provider.received]
+    assert got.status_code == (403 if other else 303), got.text
+    assert ("anna" in house.accounts()) is (other is None)
+
+
 def test_a_provider_may_replace_its_keys(house: House, provider: OpenIDProvider) -> None:
     assert house.sign_in().status_code == 303
     provider.rotate()

@@ -225,3 +225,16 @@ def test_equal_messages_are_logged_once_a_minute_with_a_count(caplog: pytest.Log
     repeats.tell()
     logger.warning("busy: %d", 7)
     assert caplog.messages[3:] == ["busy: 7"]
+
+
+def test_ipv6_addresses_of_one_network_are_limited_together() -> None:
+    clients = Clients(ClientLimits(40, 2, 5.0), "127.0.0.1")
+    for host in ("2001:db8::1", "2001:db8::2"):
+        assert clients.admits(host)
+        clients.opened(host)
+    assert not clients.admits("2001:db8::3")
+    assert clients.admits("2001:db8:0:1::3")
+    clients.closed("2001:db8::1")
+    assert clients.admits("2001:db8::3")
+    forwarded = [(b"x-forwarded-for", b"2001:db8::7")]
+    assert clients.behind_proxy("127.0.0.1", forwarded) == "2001:db8::/64"

@@ -13,6 +13,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from duelpool.access import audit_log
 from duelpool.client import Refused, SetUp
 from duelpool.errors import BadParameter
 from duelpool.store import holdings
@@ -162,6 +163,17 @@ def test_a_failed_creation_leaves_nothing(app: FastAPI) -> None:
     assert mine.delete(f"{base}/files/runs?name=a.run.gz").json()["ready"] is False
     assert mine.delete(base).status_code == 204
     assert mine.get(base).status_code == 404
+
+
+def test_the_activity_log_says_that_a_link_created_a_campaign(app: FastAPI) -> None:
+    mine = program(app, key_of(app))
+    base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
+    mine.put(f"{base}/files/runs?name=a.run", content=RUN)
+    made = mine.post(f"{base}/campaign", json={"name": "x"}).json()
+    entries = audit_log.newest(app.state.store, None)
+    assert [(each.who, each.action, each.about, each.campaign) for each in entries] == [
+        ("setup link", "created the campaign", "x", made["id"])
+    ]
 
 
 def test_a_program_sets_up_with_the_client(site: Site, tmp_path: Path) -> None:

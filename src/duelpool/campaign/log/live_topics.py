@@ -191,11 +191,7 @@ class LiveTopics:
         """Log closings, unless the log has grown since; then the next catch-up decides again."""
 
         def work(tx: Writing) -> None:
-            tx.lock(
-                select(schema.topic.c.id).where(
-                    schema.topic.c.campaign == tx.campaign, schema.topic.c.id == topic
-                )
-            )
+            log.lock_topic(tx, topic)
             if log.head(tx, topic) == position:
                 for closing in closings:
                     log.append(

@@ -8,14 +8,15 @@ challenge stays, and its newcomers wait again; to undo a challenge, it is rewoun
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from sqlalchemy import select
 
 from duelpool.campaign.log.newcomers import is_challenge, round_of
+from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Kind, PhaseClosed
-from duelpool.store import Reading, log, retractions, schema
+from duelpool.store import Reading, Writing, log, retractions, schema
 from duelpool.store.log import Line
 from duelpool.strategies import Strategy
 
@@ -113,6 +114,23 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
         return (int(seq) for seq in seqs.scalars())
 
     return counted_lines(lines, find_judgments_outside)
+
+
+def require_closed(topic: str, phase: str, closed: Collection[str]) -> None:
+    """Refuse to rewind a phase that isn't closed."""
+    if phase not in closed:
+        raise BadParameter(
+            f"Phase '{phase}' of topic '{topic}' isn't closed.",
+            remedy=f"Closed: {', '.join(closed) or 'none'}.",
+        )
+
+
+def rewind(tx: Writing, topic: str, phase: str, reason: str) -> None:
+    """Reopen a closed phase, and free the slots of the judgments that this sets aside."""
+    log.lock_topic(tx, topic)
+    require_closed(topic, phase, read_counted_lines(tx, topic).closed)
+    log.append(tx, topic, log.REWIND, phase=phase, reason=reason)
+    retractions.free_slots(tx, topic, sorted(read_counted_lines(tx, topic).set_aside))
 
 
 def read_uncounted(tx: Reading) -> frozenset[tuple[str, int]]:
@@ -240,3 +258,11 @@ class TopicState:
     def unlogged_closings(self) -> tuple[PhaseClosed, ...]:
         """Return the phases that the strategy has closed and the log doesn't name yet."""
         return tuple(each for each in self.strategy.closed if each.phase not in self.closed_in_log)
+
+
+def preview_rewind(state: TopicState, topic: str, phase: str) -> list[int]:
+    """Return the judgments, by their seqs, that a rewind would set aside and that count now."""
+    require_closed(topic, phase, state.closed_in_log)
+    rewound = Line(topic, state.position + 1, log.REWIND, 0.0, phase=phase)
+    aside = counted_lines([*state.lines, rewound]).set_aside
+    return [line.seq for line in state.lines if usable(line, state.counts) and line.seq in aside]

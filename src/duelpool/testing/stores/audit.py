@@ -54,9 +54,12 @@ def _audit(tx: Reading, cap: int) -> list[str]:  # noqa: PLR0915
                 counted[line.refers_to] = retracted.pop(line.refers_to)
             elif line.event == log.PHASE_CLOSED:
                 closed.append(line.phase)
-            elif (
-                line.event == log.REWIND
-            ):  # sets judgments of later phases aside; older releases kept their slots
+            elif line.event == log.REWIND and line.phase not in closed:
+                wrong.append(
+                    f"topic {topic}: line {line.seq} rewinds the phase {line.phase}, which isn't closed"
+                )
+            elif line.event == log.REWIND:
+                # It sets judgments of later phases aside; older releases kept their slots.
                 del closed[closed.index(line.phase) :]
                 kept = {*closed, line.phase, ""}
                 aside |= {seq: each for seq, each in (counted | retracted).items() if each.phase not in kept}

@@ -26,6 +26,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from duelpool.access.limits import line_of
 from duelpool.web.server.guard import HEADERS
 
 PATIENCE = 20.0
@@ -135,6 +136,11 @@ class Connection(H11Protocol):
         """Return the address of the other end."""
         return self.client[0] if self.client else ""
 
+    @cached_property
+    def line(self) -> str:
+        """Return what is limited of that address: for IPv6, its network."""
+        return line_of(self.host)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin."""
         super().connection_made(transport)
@@ -144,7 +150,7 @@ class Connection(H11Protocol):
         """End."""
         self._clients.connections.discard(self)
         if self.leaving:
-            self._clients.leaving -= Counter((self.host,))
+            self._clients.leaving -= Counter((self.line,))
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -231,7 +237,7 @@ class Connection(H11Protocol):
     def make_way(self) -> None:
         """End the connection for the sake of another."""
         self.leaving = True
-        self._clients.leaving[self.host] += 1
+        self._clients.leaving[self.line] += 1
         if self._seen[0] is Stage.IDLE:
             self.transport.close()  # the system delivers the rest of its last response
         else:
@@ -264,7 +270,7 @@ class Clients:
             return ""
         forwarded = b", ".join(value for name, value in headers if name == b"x-forwarded-for")
         visitor = self._proxies.get_trusted_client_address(forwarded.decode("latin-1"))[0]
-        return "" if visitor in self._proxies else visitor
+        return "" if visitor in self._proxies else line_of(visitor)
 
     def full(self) -> bool:
         """Return whether there is no room for one more connection, even if others made way."""
@@ -279,17 +285,18 @@ class Clients:
             self.make_room(idle_only=True)
         if host in self._proxies:
             return True
-        if self._open[host] - self.leaving[host] < self.limits.per_address or self.make_room(host):
+        line = line_of(host)
+        if self._open[line] - self.leaving[line] < self.limits.per_address or self.make_room(line):
             return True
         logger.warning("An address has %d connections; new ones are refused.", self.limits.per_address)
         return False
 
-    def make_room(self, host: str | None = None, *, idle_only: bool = False) -> bool:
+    def make_room(self, line: str | None = None, *, idle_only: bool = False) -> bool:
         """End the connections that matter least, of one address or of all; return whether there was one."""
         now = time.monotonic()
         found = []
         for each in self.connections:
-            if each.leaving or (host is not None and each.host != host):
+            if each.leaving or (line is not None and each.line != line):
                 continue
             stage = each.look(now)
             spared = HEAD_SPARED if stage is Stage.HEAD else self.limits.patience / 4
@@ -306,15 +313,16 @@ class Clients:
 
     def opened(self, host: str) -> None:
         """Count a connection."""
-        self._open[host] += 1
+        self._open[line_of(host)] += 1
         self.open_connections += 1
 
     def closed(self, host: str) -> None:
         """Count a connection that has ended."""
         self.open_connections -= 1
-        self._open[host] -= 1
-        if not self._open[host]:
-            del self._open[host]
+        line = line_of(host)
+        self._open[line] -= 1
+        if not self._open[line]:
+            del self._open[line]
 
     def sweep(self) -> None:
         """Cut off clients that are too slow."""

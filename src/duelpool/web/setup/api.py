@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from duelpool.access import audit_log
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import DuelpoolError
 from duelpool.setup.reading import check_uploads
@@ -143,6 +144,7 @@ def create_campaign(caller: SetupCaller, draft: SavedDraft, name: str, paused: b
     """Create a draft's campaign, and return its keys and addresses."""
     store = draft.store
     campaign, sentence = draft.create(name, paused)
+    campaign.write(audit_log.entry("setup link", "created the campaign", campaign.name, campaign=campaign.id))
     now = store.read(store.database.now)
     key = manager_key(caller.links, campaign.id, now)
     return CreatedCampaign(
