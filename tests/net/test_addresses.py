@@ -211,14 +211,15 @@ def test_connect_raises_unreachable_without_a_connection() -> None:
 
 
 def test_all_addresses_of_a_host_share_the_time_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, waited = [100.0], []
+    clock = [100.0]
+    waited: list[float] = []
 
     def many(host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"8.8.8.{n}", port)) for n in range(20)]
 
     def hang(raw: socket.socket, _: tuple[str, int]) -> None:
-        waited.append(raw.gettimeout())
-        clock[0] += raw.gettimeout() or 1e9
+        waited.append(raw.gettimeout() or 1e9)
+        clock[0] += waited[-1]
         raise TimeoutError
 
     monkeypatch.setattr(socket.socket, "connect", hang)

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/scale.py`; each has `measure(size)`, which returns rows."""
