@@ -134,6 +134,19 @@ def test_challenges_follow_one_another(store: Store) -> None:
     assert_replays(store, campaign)
 
 
+def test_two_that_add_the_same_run_challenge_once(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "efgh"})
+    judge_all(campaign)
+    found = find_challenges(campaign, run_of(one="xye"))
+    assert challenge(Campaign.open(store), found) == 2
+    assert challenge(campaign, [Challenge("one", ("e",), ("x", "y", "z"), {})]) == 1
+    assert challenge(campaign, found) == 0
+    closed = campaign.live.state("one").closed_in_log
+    assert [phase for phase in closed if phase.startswith("challenge-")] == ["challenge-1", "challenge-2"]
+    judge_all(campaign)
+    assert_replays(store, campaign)
+
+
 def test_items_tied_with_the_best_get_its_level(store: Store) -> None:
     campaign = make_campaign(store, {"one": "cde"}, ties=True)
     for left, right in ("cd", "ce", "de"):

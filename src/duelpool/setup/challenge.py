@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import CHALLENGE, challenges_so_far
@@ -102,11 +102,20 @@ def challenge(
 ) -> int:
     """Add the newcomers, all or none; return how many there are to judge.
 
-    They duel with the best item when their topic is done.
+    They duel with the best item when their topic is done. Those that another process has added since they were found
+    are left out.
     """
 
     def work(tx: Writing) -> int:
-        for each in challenges:
+        joined = 0
+        for found in challenges:
+            log.lock_topic(tx, found.topic)
+            known = {row.id for row in holdings.items(tx, found.topic)}
+            each = replace(
+                found,
+                newcomers=tuple(item for item in found.newcomers if item not in known),
+                twins={twin: item for twin, item in found.twins.items() if twin not in known},
+            )
             by_item: dict[str, tuple[str, ...]] = {}
             for twin, item in each.twins.items():
                 by_item[item] = (*by_item.get(item, ()), twin)
@@ -124,7 +133,8 @@ def challenge(
                     survivors=json.dumps(each.newcomers),
                     reason="a late run",
                 )
-        return sum(len(each.newcomers) for each in challenges)
+            joined += len(each.newcomers)
+        return joined
 
     joined = campaign.write(work)
     for each in challenges:
