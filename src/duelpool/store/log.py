@@ -1,13 +1,15 @@
 """The log: append-only, one per topic, without gaps. All other state can be replayed from it."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from sys import intern
 from typing import Any, TypeVar
 
-from sqlalchemy import Row, bindparam, func, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
@@ -47,6 +49,8 @@ _NEW_LINES = Statement(
         .order_by(schema.log.c.seq)
     )
 )
+_OUTCOMES = {str(each): each for each in Outcome}
+_KINDS = {str(each): each for each in Kind}
 _INSERT_LINE = Statement(lambda dialect: dialect.insert(schema.log), _EMPTY_LINE)
 
 
@@ -77,8 +81,18 @@ class Line:
 
 
 def iso_time(seconds: float) -> str:
-    """Return a time in seconds since 1970 as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return a time in seconds since 1970 as ISO 8601 in UTC; every line of a log has one."""
+    fraction, whole = math.modf(seconds)
+    micro = round(fraction * 1e6)  # as `datetime` rounds
+    if not 0 <= micro < 1_000_000:
+        whole, micro = (whole + 1, 0) if micro > 0 else (whole - 1, micro + 1_000_000)
+    minute, second = divmod(int(whole), 60)
+    return f"{_minute(minute)}:{second:02d}.{micro // 1000:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _minute(minute: int) -> str:
+    return datetime.fromtimestamp(minute * 60, UTC).isoformat(timespec="minutes")[:16]
 
 
 def lock_topic(tx: Writing, topic: str) -> None:
@@ -220,52 +234,86 @@ def read_places(tx: Reading, topic: str, places: Sequence[int]) -> list[Line]:
     return lines
 
 
-def line_of(row: Row[Any]) -> Line:
-    """Return a row of the table as a record; strings that many lines share are interned."""
+def line_of(row: Sequence[Any]) -> Line:
+    """Return a whole row of the table as a record; strings that many lines share are interned.
+
+    A row is taken apart at once: looking its columns up by name takes longer than all the rest.
+    """
+    (
+        _campaign,
+        topic,
+        seq,
+        event,
+        time,
+        question,
+        _attempt,
+        left,
+        right,
+        outcome,
+        grade,
+        kind,
+        criterion,
+        stage,
+        assessor,
+        assignment,
+        test_pair,
+        phase,
+        proposal,
+        propensity,
+        strategy,
+        confidence,
+        seconds,
+        context_uses,
+        note,
+        sides_known,
+        inferred,
+        highlighted,
+        repeated,
+        told,
+        refers_to,
+        survivors,
+        reason,
+    ) = row
+    topic = intern(topic)
+    judgment = None
+    if event == JUDGMENT:
+        judgment = Judgment(
+            topic,
+            intern(left),
+            right if right is None else intern(right),
+            _OUTCOMES[outcome],
+            intern(phase) if phase else phase,
+            intern(proposal) if proposal else proposal,
+            intern(assessor) if assessor else assessor,
+            intern(criterion) if criterion else criterion,
+            intern(stage) if stage else stage,
+            _KINDS[kind],
+            grade,
+            confidence,
+            note,
+            seconds,
+            context_uses,
+            None if highlighted is None else bool(highlighted),
+            bool(sides_known),
+            bool(inferred),
+            bool(repeated),
+            propensity,
+            intern(strategy) if strategy else strategy,
+            question or "",
+            seq,
+            iso_time(time),
+        )
     return Line(
-        topic=intern(row.topic),
-        seq=row.seq,
-        event=row.event,
-        time=row.time,
-        judgment=_judgment_of(row) if row.event == JUDGMENT else None,
-        at_once=bool(row.told),
-        assignment=row.assignment,
-        test_pair=row.test_pair,
-        refers_to=row.refers_to,
-        phase=row.phase or "",
-        survivors=tuple(json.loads(row.survivors)) if row.survivors else (),
-        reason=row.reason or "",
+        topic,
+        seq,
+        event,
+        time,
+        judgment,
+        bool(told),
+        assignment,
+        test_pair,
+        refers_to,
+        phase or "",
+        tuple(json.loads(survivors)) if survivors else (),
+        reason or "",
     )
-
-
-def _judgment_of(row: Row[Any]) -> Judgment:
-    return Judgment(
-        topic=intern(row.topic),
-        left=intern(row.left_item),
-        right=_interned(row.right_item),
-        outcome=Outcome(row.outcome),
-        phase=_interned(row.phase),
-        proposal=_interned(row.proposal),
-        assessor=_interned(row.assessor),
-        criterion=_interned(row.criterion),
-        stage=_interned(row.stage),
-        kind=Kind(row.kind),
-        grade=row.grade,
-        confidence=row.confidence,
-        note=row.note,
-        seconds=row.seconds,
-        context_uses=row.context_uses,
-        sides_known=bool(row.sides_known),
-        inferred=bool(row.inferred),
-        highlighted=None if row.highlighted is None else bool(row.highlighted),
-        repeated=bool(row.repeated),
-        propensity=row.propensity,
-        strategy=_interned(row.strategy),
-        question=row.question or "",
-        seq=row.seq,
-        time=iso_time(row.time),
-    )
-
-
-def _interned(text: Any) -> Any:
-    return intern(text) if text else text
