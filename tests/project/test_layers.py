@@ -201,7 +201,7 @@ def test_a_class_name_is_defined_once() -> None:
     assert set(repeated) == set(SAME_NAME), repeated
 
 
-SUB_ROOMS = ("settings", "log", "questions", "work", "views", "imports", "runners")
+SUB_ROOMS = ("settings", "log", "questions", "work", "views", "imports", "runners", "checks")
 CAMPAIGN_MAY_IMPORT = {
     "settings": (),
     "events": (),
@@ -212,6 +212,7 @@ CAMPAIGN_MAY_IMPORT = {
     "views": ("settings", "log", "questions", "work", "campaign"),
     "imports": ("settings", "log", "campaign", "views"),
     "runners": ("settings", "events", "log", "campaign", "views"),
+    "checks": ("settings", "log", "work"),
 }
 """What each sub-room of `campaign` imports from the others; `views.tally` stands below the rest of the views."""
 

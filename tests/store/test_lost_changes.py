@@ -17,10 +17,11 @@ from sqlalchemy import Connection, insert
 from sqlalchemy.exc import IntegrityError
 from typer.testing import CliRunner
 
+from duelpool.campaign import checks
 from duelpool.cli import app
 from duelpool.store import open_store, schema
 from duelpool.store.errors import MissingChanges
-from duelpool.store.maintenance import accept_loss, restore
+from duelpool.store.maintenance import accept_loss
 from duelpool.store.sqlite import change_note
 from duelpool.store.sqlite.change_note import note_of
 from duelpool.store.sqlite.copies import backup_sqlite
@@ -131,7 +132,7 @@ def test_a_backup_and_what_is_restored_from_it_open(path: Path, tmp_path: Path) 
     open_store(tmp_path / "tuesday.db").close()
     for each in ("", "-wal"):
         Path(f"{broken}{each}").unlink(missing_ok=True)
-    restore(tmp_path / "monday.db", broken)
+    checks.restore(tmp_path / "monday.db", broken)
     open_store(broken).close()
 
 

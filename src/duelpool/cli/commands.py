@@ -48,6 +48,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "key": "server.account:key",
         "webhook": "server.webhook:webhook",
         "log": "campaign.log:log",
+        "check": "server.check:check",
         "backup": "server.backup:backup",
         "restore": "server.backup:restore",
         "migrate": "server.backup:migrate",

@@ -1,4 +1,4 @@
-"""Maintenance of a whole store: backup, checked restore, schema upgrade, and whether it can be written."""
+"""Maintenance of a whole store: backup, schema upgrade, and whether it can be written."""
 
 import os
 import shutil
@@ -30,11 +30,8 @@ def back_up(store: str, output: Path) -> None:
     backup_sqlite(path, output)
 
 
-def restore(copy: Path, output: Path) -> str:
-    """Make a store from a copy after checking the copy from end to end; return its schema version.
-
-    An existing store is never overwritten.
-    """
+def check_places(copy: Path, output: Path) -> None:
+    """Refuse to restore a copy that isn't there, or to a place that is taken."""
     for place in (output, output.with_name(f"{output.name}-wal")):
         if place.exists():
             raise BadFile.at(
@@ -42,20 +39,6 @@ def restore(copy: Path, output: Path) -> str:
             )
     if not copy.is_file():
         raise BadFile.at(str(copy), None, "There is no such file.", "Check its name.")
-    database = open_database(copy)
-    try:
-        version = version_of(database)
-        if version is None:
-            raise BadFile.at(str(copy), None, "This is not a copy of a store.", "Name another file.")
-        verdict = database.read(
-            lambda connection: connection.exec_driver_sql("pragma integrity_check").scalar()
-        )
-    finally:
-        database.close()
-    if verdict != "ok":
-        raise BadFile.at(str(copy), None, f"The copy is damaged: {verdict}.", "Restore an older one.")
-    backup_sqlite(copy, output)
-    return version
 
 
 def accept_loss(store: str) -> int:

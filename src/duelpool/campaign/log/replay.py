@@ -42,6 +42,46 @@ class CountedLines:
         return seq not in self.retracted and seq not in self.set_aside
 
 
+@dataclass(slots=True)
+class Counting:
+    """Works out which lines count, one line at a time; `find_judgments_outside` as in `counted_lines`."""
+
+    find_judgments_outside: Callable[[int, Set[str]], Iterable[int]]
+    retracted: set[int] = field(default_factory=set)
+    set_aside: set[int] = field(default_factory=set)
+    rewound: set[int] = field(default_factory=set)
+    closings: list[Line] = field(default_factory=list)
+
+    def feed(self, line: Line) -> None:
+        """Take the next line."""
+        if line.refers_to is not None:
+            log.update_retracted(self.retracted, line.event, line.refers_to)
+        elif line.event == log.PHASE_CLOSED:
+            self.closings.append(line)
+        elif line.event == log.REWIND:
+            # A challenge may be announced before the topic's own phases have closed.
+            self.closings.sort(key=lambda closing: (round_of(closing.phase), not is_challenge(closing.phase)))
+            names = self.closed
+            at = names.index(line.phase) if line.phase in names else len(names)
+            gone, self.closings = self.closings[at:], self.closings[:at]
+            phases = {*self.closed, line.phase, ""}
+            self.set_aside.update(self.find_judgments_outside(line.seq, phases))
+            waiting = [each for each in gone if is_challenge(each.phase) and each.phase != line.phase]
+            self.rewound.update(closing.seq for closing in gone if closing not in waiting)
+            self.closings += waiting
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """The phases that are closed now."""
+        return tuple(closing.phase for closing in self.closings)
+
+    def result(self) -> CountedLines:
+        """Return which lines count after those fed so far."""
+        return CountedLines(
+            frozenset(self.retracted), frozenset(self.set_aside), frozenset(self.rewound), self.closed
+        )
+
+
 def counted_lines(
     lines: Sequence[Line], find_judgments_outside: Callable[[int, Set[str]], Iterable[int]] | None = None
 ) -> CountedLines:
@@ -56,29 +96,10 @@ def counted_lines(
             if line.judgment is not None and line.seq < before and line.judgment.phase not in phases:
                 yield line.seq
 
-    find = find_judgments_outside or in_these_lines
-    retracted: set[int] = set()
-    set_aside: set[int] = set()
-    rewound: set[int] = set()
-    closings: list[Line] = []
+    counting = Counting(find_judgments_outside or in_these_lines)
     for line in lines:
-        if line.refers_to is not None:
-            log.update_retracted(retracted, line.event, line.refers_to)
-        elif line.event == log.PHASE_CLOSED:
-            closings.append(line)
-        elif line.event == log.REWIND:
-            # A challenge may be announced before the topic's own phases have closed.
-            closings.sort(key=lambda closing: (round_of(closing.phase), not is_challenge(closing.phase)))
-            names = [closing.phase for closing in closings]
-            at = names.index(line.phase) if line.phase in names else len(names)
-            gone, closings = closings[at:], closings[:at]
-            phases = {closing.phase for closing in closings} | {line.phase, ""}
-            set_aside.update(find(line.seq, phases))
-            waiting = [each for each in gone if is_challenge(each.phase) and each.phase != line.phase]
-            rewound.update(closing.seq for closing in gone if closing not in waiting)
-            closings += waiting
-    closed = tuple(closing.phase for closing in closings)
-    return CountedLines(frozenset(retracted), frozenset(set_aside), frozenset(rewound), closed)
+        counting.feed(line)
+    return counting.result()
 
 
 def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
@@ -100,20 +121,22 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
     lines = [
         Line(topic, row.seq, row.event, 0.0, refers_to=row.refers_to, phase=row.phase or "") for row in rows
     ]
+    return counted_lines(lines, lambda before, phases: judgments_outside(tx, topic, before, phases))
 
-    def find_judgments_outside(before: int, phases: Set[str]) -> Iterator[int]:
-        seqs = tx.connection.execute(
-            select(columns.seq).where(
-                columns.campaign == tx.campaign,
-                columns.topic == topic,
-                columns.event == log.JUDGMENT,
-                columns.seq < before,
-                columns.phase.not_in(sorted(phases)),
-            )
+
+def judgments_outside(tx: Reading, topic: str, before: int, phases: Set[str]) -> Iterator[int]:
+    """Yield the judgments of a topic before a line whose phase isn't among `phases`."""
+    columns = schema.log.c
+    seqs = tx.connection.execute(
+        select(columns.seq).where(
+            columns.campaign == tx.campaign,
+            columns.topic == topic,
+            columns.event == log.JUDGMENT,
+            columns.seq < before,
+            columns.phase.not_in(sorted(phases)),
         )
-        return (int(seq) for seq in seqs.scalars())
-
-    return counted_lines(lines, find_judgments_outside)
+    )
+    return (int(seq) for seq in seqs.scalars())
 
 
 def require_closed(topic: str, phase: str, closed: Collection[str]) -> None:

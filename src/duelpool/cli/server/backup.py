@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from duelpool.access import audit_log
+from duelpool.campaign import checks
 from duelpool.cli.opening import working
 from duelpool.cli.options import JsonOption, StoreArgument
 from duelpool.cli.output import print_json
+from duelpool.cli.server.check import FOUND, as_json_value, checking, told
 from duelpool.store import maintenance, open_store
 from duelpool.store.schema import SCHEMA_VERSION
 
@@ -20,25 +22,35 @@ def backup(
 ) -> None:
     """Copy a store, even while people judge: the copy is a consistent snapshot, complete or not there at all.
 
+    The copy is checked from end to end, as `duelpool check` does. A copy of a damaged store is kept, and what is wrong
+    with it is said; the exit code is then 1.
+
     Examples:
 
       duelpool backup campaign.db -o campaign-monday.db
     """
-    with working("Copying"):
-        maintenance.back_up(store, output)
+    with checking() as steps:
+        verdict = checks.back_up(store, output, **steps)
     size = output.stat().st_size
     if as_json:
-        print_json({"backup": str(output), "bytes": size})
+        print_json({"backup": str(output), "bytes": size, **as_json_value(verdict)})
     else:
         typer.echo(f"Copied {store} to {output}, {size:,} bytes.")
+        told(str(output), verdict)
+    if not verdict.sound:
+        raise typer.Exit(FOUND)
 
 
 def restore(
     copy: Annotated[Path, typer.Argument(help="A copy made by `duelpool backup`.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The store: a file that doesn't exist yet.")],
+    accept: Annotated[
+        bool,
+        typer.Option("--accept-damage", help="Restore a copy whose rows contradict each other as it is."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a store from a copy, after checking the copy from end to end.
+    """Make a store from a copy, after checking the copy from end to end, as `duelpool check` does.
 
     Stop the server first, and move the file that you want to replace away: nothing is ever overwritten.
 
@@ -46,12 +58,15 @@ def restore(
 
       duelpool restore campaign-monday.db -o campaign.db
     """
-    with working("Checking"):
-        version = maintenance.restore(copy, output)
+    with checking() as steps:
+        verdict = checks.restore(copy, output, accept_damage=accept, **steps)
     if as_json:
-        print_json({"store": str(output), "schema": version, "bytes": output.stat().st_size})
+        print_json({"store": str(output), "bytes": output.stat().st_size, **as_json_value(verdict)})
     else:
-        typer.echo(f"Restored {output} from {copy}, schema {version}.")
+        typer.echo(f"Restored {output} from {copy}, schema {verdict.schema}.")
+        told(str(output), verdict)
+    if not verdict.sound:
+        raise typer.Exit(FOUND)
 
 
 def migrate(

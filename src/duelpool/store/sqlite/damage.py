@@ -50,20 +50,23 @@ def damage_of(path: Path) -> str:
 
 
 def _reads(connection: sqlite3.Connection, name: str) -> bool:
-    """Say whether every row of a table can be read, and has values of the kinds that its columns hold."""
+    """Say whether every row of a table can be read, and has values of the kinds that its columns hold.
+
+    A store of an older release lacks some columns.
+    """
     known = metadata.tables.get(name)
     columns = () if known is None else tuple(known.columns)
-    needed = [column.name for column in columns if not column.nullable]
-    of_json = _OF_JSON.get(name, ())
     quoted = name.replace('"', '""')
     try:
         rows = connection.execute(f'select * from "{quoted}"')
         places = {column[0]: at for at, column in enumerate(rows.description)}
+        of_json = [places[column] for column in _OF_JSON.get(name, ()) if column in places]
+        needed = [places[each.name] for each in columns if not each.nullable and each.name in places]
         for row in rows:
-            for column in of_json:
-                if row[places[column]] is not None:
-                    json.loads(row[places[column]])
-            if any(row[places[column]] is None for column in needed):
+            for at in of_json:
+                if row[at] is not None:
+                    json.loads(row[at])
+            if None in row and any(row[at] is None for at in needed):
                 return False
     except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError):
         return False
