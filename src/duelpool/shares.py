@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from duelpool.arrays import Floats, Ints
 
@@ -34,6 +33,8 @@ def expanded(level: float, clusters: int) -> tuple[float, float]:
     Resamples of few clusters vary less than new samples would, and plain percentiles know of no Student's quantile; so
     the percentiles lie further out (Hesterberg 2015, the expanded percentile interval).
     """
+    import scipy
+
     freedom = max(1, clusters - 1)
     reach = math.sqrt(clusters / freedom) * float(scipy.special.stdtrit(freedom, 0.5 + level / 2))
     tail = float(scipy.special.ndtr(-reach))
@@ -94,6 +95,8 @@ def ends_of_ratio(value: float, error: float, clusters: float, whole: float) -> 
 
 def student_95(freedom: float) -> float:
     """Return Student's quantile for an interval of 95 %; below one degree of freedom that of one."""
+    import scipy
+
     return float(scipy.special.stdtrit(max(1.0, freedom), 0.975))
 
 

@@ -264,32 +264,6 @@ def test_standard_input_is_a_file_too(folder: Path) -> None:
     assert json.loads(done.stdout)["sizes"] == {"1": 2, "2": 1}
 
 
-def test_command_line_imports_no_heavy_package() -> None:
-    script = (
-        "import sys, duelpool.cli\n"
-        "heavy = {'numpy', 'polars', 'scipy', 'sqlalchemy', 'fastapi', 'matplotlib'} & set(sys.modules)\n"
-        "sys.exit(', '.join(sorted(heavy)) or 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"loaded before any command was named: {done.stderr}"
-
-
-def test_files_are_scored_without_importing_campaigns(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text("one Q0 a 1 2 tag\n")
-    (tmp_path / "qrels").write_text("one 0 a 1\n")
-    script = (
-        "import sys\n"
-        "from duelpool.cli import app\n"
-        "app(['evaluate', 'qrels', 'a.run', '-m', 'nDCG@10'], standalone_mode=False)\n"
-        "heavy = {'sqlalchemy', 'scipy.stats', 'matplotlib', 'duelpool.campaign'} & set(sys.modules)\n"
-        "sys.exit(', '.join(sorted(heavy)) or 0)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"loaded to score a file: {done.stderr}"
-
-
 def test_link_is_made_without_importing_the_web_app() -> None:
     script = (
         "import sys, duelpool.cli.server.serve\n"

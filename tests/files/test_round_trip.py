@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -271,6 +272,18 @@ def test_frames_of_one_kind_are_equal_by_value(tmp_path: Path) -> None:
     assert one == Preferences(one.frame, sides_known=False)
     assert one != Preferences(one.frame, sides_known=True)
     assert one.frame.schema == dict.fromkeys(("topic", "left", "right", "outcome"), pl.String)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 1500, 60_000])
+def test_hashes_of_several_rows_are_those_that_sorting_finds(rows: int) -> None:
+    random = np.random.default_rng(rows)
+    keys = random.integers(2**64, size=rows, dtype=np.uint64)
+    close = keys[: rows // 3] & np.uint64(2**64 - 2**30)  # others in the same slots, some of them equal
+    keys = random.permutation(np.concatenate((keys, close, close[: rows // 9], keys[: rows // 9])))
+    ordered = np.sort(keys)
+    expected = ordered[1:][ordered[1:] == ordered[:-1]]
+    none = np.zeros(0, dtype=np.int64)
+    assert RowKeys((), none, none, keys).twice().tolist() == expected.tolist()
 
 
 def test_unpickled_run_computes_its_keys_again() -> None:

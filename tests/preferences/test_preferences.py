@@ -25,7 +25,16 @@ from duelpool.preferences import (
     win_matrices,
 )
 from duelpool.preferences import matrix as matrix_module
-from duelpool.preferences.strengths import _drawn, _fitted, _fitted_many, _Games, _Kinds, _sandwich
+from duelpool.preferences.strengths import (
+    _connected,
+    _drawn,
+    _expected_wins,
+    _fitted,
+    _fitted_many,
+    _Games,
+    _Kinds,
+    _sandwich,
+)
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
 from peers.installed import load
@@ -144,6 +153,29 @@ def test_bradley_terry_finds_the_best_fit(wins: list[list[int]], seed: int) -> N
     if not fit.prior:
         assert fit.values.mean() == pytest.approx(0, abs=1e-9)
     assert sorted(item for group in fit.components for item in group) == list("abcde")
+
+
+@given(wins_of_five)
+def test_groups_are_those_that_paths_connect(wins: list[list[int]]) -> None:
+    matrix = WinMatrix(tuple("abcde"), np.array(wins, dtype=float), np.zeros((5, 5)))
+    paths = np.linalg.matrix_power(np.eye(5) + (matrix.wins > 0), 5) > 0  # from each item to those below it
+    linked = np.linalg.matrix_power(np.eye(5) + (matrix.played > 0), 5) > 0
+    groups, group, strong = _connected(matrix)
+    assert groups == len({tuple(row) for row in linked.tolist()})
+    assert strong == len({tuple(row) for row in (paths & paths.T).tolist()})
+    assert np.array_equal(group[:, None] == group[None, :], linked)
+
+
+@pytest.mark.parametrize("spread", [0.5, 20.0, 500.0])
+def test_expected_wins_are_the_games_times_the_chance_to_win(spread: float) -> None:
+    random = np.random.default_rng(7)
+    matrix = WinMatrix(tuple("abcde"), random.integers(1, 9, (5, 5)) * (1 - np.eye(5)), np.zeros((5, 5)))
+    games = _Games.of(matrix, 0.0)
+    strengths = random.uniform(-spread, spread, (5, 3)).astype(np.float32)
+    played = random.integers(0, 9, (len(games.i), 3)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        chance = 1 / (1 + np.exp(strengths[games.j].astype(float) - strengths[games.i]))
+    assert _expected_wins(games, played, strengths) == pytest.approx(played * chance, rel=1e-4, abs=1e-6)
 
 
 def test_bradley_terry_of_two_items_is_the_log_odds() -> None:

@@ -1,40 +1,44 @@
 """The command line: one file a command. Commands translate: parse, one call, print."""
 
-from typing import Annotated
+import gc
+import sys
+from typing import TYPE_CHECKING
 
-import typer
+from duelpool.cli.stored_help import stored_help
 
-from duelpool.cli.commands import COMMAND_GROUPS, COMMANDS, DuelpoolCommands
+if TYPE_CHECKING:
+    from duelpool.cli.commands import COMMAND_GROUPS, COMMANDS
+    from duelpool.cli.program import app
 
 __all__ = ["COMMANDS", "COMMAND_GROUPS", "app", "main"]
 
-app = typer.Typer(
-    cls=DuelpoolCommands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+_FEWER_COLLECTIONS = (
+    50_000  # objects: importing makes many and drops none, and looking for some takes a tenth of it
 )
+_HELP = ("-h", "--help")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from duelpool import __version__  # here, because reading it takes longer than all of this
+def __getattr__(name: str) -> object:
+    """Import typer and the commands when they are asked for: stored help needs neither."""
+    if name == "app":
+        from duelpool.cli.program import app
 
-        typer.echo(f"duelpool {__version__}")
-        raise typer.Exit
+        return app
+    if name in ("COMMANDS", "COMMAND_GROUPS"):
+        from duelpool.cli import commands
 
-
-@app.callback()
-def duelpool(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Find the best answers in a pool with few human preferences, and score rankers against them."""
+        return getattr(commands, name)
+    raise AttributeError(f"module 'duelpool.cli' has no attribute '{name}'")
 
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(_FEWER_COLLECTIONS)
+    words = sys.argv[1:]
+    if words and words[-1] in _HELP and (text := stored_help(words[:-1])) is not None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    from duelpool.cli.program import app
+
     app(prog_name="duelpool")

@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from duelpool.cli.helptext import DuelpoolCommand, DuelpoolGroup
+from duelpool.cli.stored_help import stored_help
 from duelpool.durable import NO_SPACE
 from duelpool.errors import DuelpoolError
 
@@ -129,6 +130,13 @@ class DuelpoolCommands(DuelpoolGroup):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.commands = _Commands()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the list of commands, as it is stored: making it imports all of them."""
+        if (text := stored_help(())) is None:
+            super().format_help(ctx, formatter)
+        else:
+            typer.echo(text, nl=False, color=True)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""

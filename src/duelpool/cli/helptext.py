@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from duelpool.cli.plain_values import take_plain_values
+
 NARROW = 76  # characters that help text has in a window of 80
 _EXAMPLES = re.compile(r"^Examples?:$", re.MULTILINE)
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
@@ -51,6 +53,7 @@ class _FittedHelp:
         super().__init__(*args, **options)
         command: Any = self
         command.help = fitted(command.help or "")
+        take_plain_values(command.params)
         for option in command.params:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
@@ -60,6 +63,7 @@ class _FittedHelp:
         option = super().get_help_option(ctx)  # type: ignore[misc]
         if option is not None:
             option.metavar = ""
+            take_plain_values([option])
         return option
 
 

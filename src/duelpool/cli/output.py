@@ -4,14 +4,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from duelpool.files import Notice, describe
+from duelpool.files.notices import Notice, describe
+
+if TYPE_CHECKING:  # rich takes longer to import than a small file to score
+    from rich.table import Table
 
 T = TypeVar("T")
 
@@ -32,18 +32,24 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(table: Table) -> None:
+def print_table(table: "Table") -> None:
     """Print a table that fits the terminal."""
+    from rich.console import Console
+
     Console().print(table)
 
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on standard error while a person looks at it; yield the function that advances it."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    quiet = not sys.stderr.isatty()
-    console = Console(stderr=True, quiet=quiet)  # rich before 14.3 ends even a hidden bar with a line
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)
 

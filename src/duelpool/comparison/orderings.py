@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.arrays import Floats
 from duelpool.comparison.scores import ScoreTable
@@ -25,6 +24,8 @@ def _aligned(a: Mapping[str, float], b: Mapping[str, float]) -> tuple[Floats, Fl
 
 def kendall_tau(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     """Return Kendall's tau (tau-b, which allows for ties) between two scorings of the same systems."""
+    import scipy
+
     return float(scipy.stats.kendalltau(*_aligned(a, b)).statistic)
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.arrays import Floats
 from duelpool.comparison.scores import ScoreTable
@@ -19,6 +18,8 @@ def power_of_t(topics: int, difference: float, spread: float, alpha: float = 0.0
 
     `spread` is the standard deviation of the per-topic differences.
     """
+    import scipy
+
     _check(difference, spread, alpha)
     if topics < 2:
         return 0.0
@@ -65,6 +66,8 @@ def simulated_power(
     The observed per-topic differences are moved so that their mean is `difference`, and as many topics as
     requested are drawn from them with replacement: no normal distribution is assumed.
     """
+    import scipy
+
     observed = np.asarray(differences, dtype=np.float64)
     observed = observed[~np.isnan(observed)]
     if len(observed) < 2 or topics < 2:

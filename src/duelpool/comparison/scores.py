@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
-import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, UnknownName
@@ -112,6 +111,8 @@ class ScoreTable:
 
 
 def _t_interval(values: Floats, weights: Floats, level: float) -> tuple[float, float]:
+    import scipy
+
     n, total = len(values), weights.sum()
     mean = float(weights @ values / total)
     error = np.sqrt(np.sum((weights * (values - mean)) ** 2) * n / (n - 1)) / total

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.arrays import Floats
 from duelpool.comparison.scores import ScoreTable
@@ -44,6 +43,8 @@ def _of_equal_differences(mean: float, n: int) -> tuple[float, float]:
 
 def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
     """Student's paired t-test."""
+    import scipy
+
     n = len(differences)
     spread = float(differences.std(ddof=1))
     mean = float(differences.mean())
@@ -60,6 +61,8 @@ def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
     scipy also approximates where few of many topics differ, and gives four equal differences among 20 topics
     p = .046, where equal signs have .125: here that is exact, too.
     """
+    import scipy
+
     known = differences[differences != 0]
     n = len(known)
     if not n:
@@ -148,6 +151,8 @@ def _holm(p: Floats) -> Floats:
 
 
 def _benjamini_hochberg(p: Floats) -> Floats:
+    import scipy
+
     return np.asarray(scipy.stats.false_discovery_control(p))
 
 
@@ -393,6 +398,7 @@ def _range_tail(ranges: Floats, runs: int, freedom: int) -> Floats:
 
     The spline is off by less than 0.0001; where the tail is below 1e-9 it is taken as constant.
     """
+    import scipy
 
     def tail(at: Floats) -> Floats:
         shares: Floats = np.clip(scipy.stats.studentized_range.sf(at, runs, freedom), 0.0, 1.0)

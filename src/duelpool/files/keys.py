@@ -38,9 +38,21 @@ class RowKeys:
     def twice(self) -> Hashes:
         """Return the hashes that more than one row has: no other rows can be equal."""
         if not self._twice:
-            ordered = np.sort(self.keys)
+            ordered = np.sort(_sharing_a_slot(self.keys))
             self._twice.append(ordered[1:][ordered[1:] == ordered[:-1]])
         return self._twice[0]
+
+
+def _sharing_a_slot(keys: Hashes) -> Hashes:
+    """Return the keys that share their high bits with another, every equal one among them: far fewer to sort."""
+    bits = max(10, len(keys).bit_length() + 2)
+    slots = (keys >> np.uint64(64 - bits)).view(np.int64)
+    rows = np.arange(len(keys), dtype=np.int32)
+    last = np.empty(1 << bits, dtype=np.int32)
+    last[slots] = rows
+    shared = np.flatnonzero(last[slots] != rows)  # rows that a later one has pushed out of its slot
+    sharing: Hashes = keys[np.concatenate((shared, np.unique(last[slots[shared]])))]
+    return sharing
 
 
 def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:

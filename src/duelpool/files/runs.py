@@ -8,7 +8,6 @@ from typing import Literal, Self, TypeAlias
 import polars as pl
 
 from duelpool.files.columns import (
-    Columns,
     Layout,
     is_number,
     read_columns,
@@ -18,10 +17,13 @@ from duelpool.files.columns import (
 from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.run_names import RunLabel, run_name
-from duelpool.files.source import STANDARD_INPUT, Readable, Source, read_source, shown_name, write_lines
+from duelpool.files.source import STANDARD_INPUT, Readable, read_source, shown_name, write_lines
 
 RUN_LAYOUT = Layout(
-    "run", ("topic", "Q0", "docno", "rank", "score", "tag"), text=("topic", "docno"), numbers=("score",)
+    "run",
+    ("topic", "Q0", "docno", "rank", "score", "tag"),
+    text=("topic", "docno", "tag"),
+    numbers=("score",),
 )
 
 UNUSED_ITERATIONS = ("0", "Q0")
@@ -147,26 +149,16 @@ def read_run(path: Readable) -> Run:
             len(again),
         )
     tag = columns.first[-1]
-    if others := _other_tags(source, columns, tag):
-        tally.add("rows with another tag than the first, kept in the run", *others)
+    others = frame.get_column("tag") != tag
+    if differ := int(others.sum()):
+        first = others.arg_max()
+        where = None if first is None else columns.line_of(first)
+        tally.add("rows with another tag than the first, kept in the run", where, differ)
+    frame = frame.drop("tag")
     file = "" if source.name == shown_name(STANDARD_INPUT) else source.name
     run = Run(run_name(file, tag) if file else tag, frame, tag, (*columns.notices, *tally.notices), file)
     run._keys.append(keys)
     return run
-
-
-def _other_tags(source: Source, columns: Columns, tag: str) -> tuple[int, int] | None:
-    """Return the first line with another tag than the file's first row, and how many there are."""
-    if columns.lines is None:  # a regular file: counting is far faster than looking at every line
-        ends = [f"{blank}{tag}{end}".encode() for blank in " \t" for end in ("\n", "\r\n")]
-        if sum(map(source.data.count, ends)) == columns.frame.height:
-            return None
-    lines = source.lines()
-    numbers = range(1, len(lines) + 1) if columns.lines is None else columns.lines
-    others = [
-        number for number in numbers if lines[number - 1].split()[-1].decode(errors="backslashreplace") != tag
-    ]
-    return (others[0], len(others)) if others else None
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:

@@ -112,7 +112,9 @@ def _counted_quickly(winners: pl.Series, losers: pl.Series) -> tuple[list[str], 
         code_at = np.zeros(1 << 16, dtype=np.int64)
         code_at[slots] = np.arange(n)
         winner, loser = (column.view(np.uint16)[window::4] for column in hashes)
-        counts = np.bincount((code_at * n)[winner] + code_at[loser], minlength=n * n).reshape(n, n)
+        cell = (code_at * n).take(winner)  # take, not an index: twice as fast
+        cell += code_at.take(loser)
+        counts = np.bincount(cell, minlength=n * n).reshape(n, n)
         sums = [np.add.reduce(counts.sum(axis=1 - side).astype(np.uint64) * names) for side in (0, 1)]
         if all(total == np.add.reduce(column) for total, column in zip(sums, hashes, strict=True)):
             return pl.concat([winners.head(_LOOK), losers.head(_LOOK)]).gather(rows).to_list(), counts

@@ -5,16 +5,18 @@ counting costs; the counts are then fitted by Newton's method, and resampled by 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # its parts are loaded when they are used, and statistics take half a second
 
-from duelpool.arrays import Floats, Ints
+from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import BadParameter
 from duelpool.preferences.matrix import WinMatrix
 from duelpool.seeds import rng_for
+
+if TYPE_CHECKING:
+    import scipy  # imported where it is used: it takes longer than scoring a small file
 
 IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]
 Singles: TypeAlias = npt.NDArray[np.float32]
@@ -23,6 +25,7 @@ _STEPS = 100
 _CHORDS = 12
 _CLOSE = 0.02  # standard errors
 _TOLERANCE = 1e-10
+_WIDE = 60.0  # from the weakest to the strongest: beyond it, single precision has no number for the odds
 _BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to matter
 
 
@@ -44,6 +47,8 @@ class Strengths:
 
     def chance(self, a: str, b: str) -> float:
         """Return the fitted chance that a is preferred to b."""
+        import scipy
+
         return float(scipy.special.expit(self.values[self.items.index(a)] - self.values[self.items.index(b)]))
 
     def intervals(
@@ -61,6 +66,8 @@ class Strengths:
         Both take judgments as independent: where a few assessors with tastes of their own give many each, they are
         too short.
         """
+        import scipy
+
         if not 0 < level < 1:
             raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")
         if method == "sandwich":
@@ -93,6 +100,8 @@ class _Games:
 
     def gradient(self, strengths: Floats) -> tuple[Floats, Floats]:
         """Return the log-likelihood's gradient, and the fitted chance that i beats j."""
+        import scipy
+
         chance: Floats = scipy.special.expit(strengths[self.i] - strengths[self.j])
         surplus = self.wins - self.played * chance
         won: Floats = np.bincount(self.i, weights=surplus, minlength=self.n).astype(np.float64)
@@ -103,13 +112,18 @@ class _Games:
 
     def curvature(self, chance: Floats, strengths: Floats) -> Floats:
         """Return minus the second derivatives; a plane is added along which the likelihood is flat."""
+        import scipy
+
         weight = self.played * chance * (1 - chance)
         flat = np.zeros((self.n, self.n))
-        flat[self.i, self.j] = flat[self.j, self.i] = -weight
-        flat[np.diag_indices(self.n)] = -flat.sum(axis=1)
+        np.negative(weight, out=weight)
+        np.put(flat, self.i * self.n + self.j, weight)
+        np.put(flat, self.j * self.n + self.i, weight)
+        diagonal = flat.reshape(-1)[:: self.n + 1]
+        diagonal[:] = -flat.sum(axis=1)
         if self.prior:
             average = scipy.special.expit(strengths)
-            flat[np.diag_indices(self.n)] += self.prior * average * (1 - average)
+            diagonal += self.prior * average * (1 - average)
         else:
             flat += 1 / self.n  # only differences count without a prior: hold the mean at 0
         return flat
@@ -133,19 +147,7 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
     With `prior` None, each item is given one drawn game against an item of strength 0 exactly where it must
     be: where some items won every game against the others, so that no finite strengths fit best.
     """
-    n = len(matrix)
-    groups, group = (
-        scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(matrix.played), directed=False)
-        if n
-        else (0, np.zeros(0))
-    )
-    strong = (
-        scipy.sparse.csgraph.connected_components(
-            scipy.sparse.csr_array(matrix.halves), directed=True, connection="strong"
-        )[0]
-        if n
-        else 0
-    )
+    groups, group, strong = _connected(matrix)
     if prior is None:
         prior = 0.0 if strong <= 1 else 1.0
     if prior < 0 or (prior == 0 and strong > 1):
@@ -154,11 +156,44 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
             remedy="Some items never lost to the others: leave the prior out, or give one above 0.",
         )
     games = _Games.of(matrix, prior)
-    values = _fitted(games, np.zeros(n))
+    values = _fitted(games, _shares_as_strengths(matrix))
     members = [[] for _ in range(groups)]  # type: list[list[str]]
     for item, at in zip(matrix.items, group.tolist(), strict=True):
         members[int(at)].append(item)
     return Strengths(matrix.items, _centred(values, prior), prior, _frozen(members), matrix)
+
+
+def _shares_as_strengths(matrix: WinMatrix) -> Floats:
+    """Return the log-odds of each item's share of won games: two steps nearer to the best fit than zeros are."""
+    shares = (matrix.halves.sum(axis=1) + 0.5) / (matrix.played.sum(axis=1) + 1.0)
+    strengths: Floats = np.log(shares / (1 - shares))
+    return _centred(strengths, 0.0)
+
+
+def _connected(matrix: WinMatrix) -> tuple[int, Ints, int]:
+    """Return how many groups of items were compared with one another, each item's group, and how many are strong.
+
+    In a strong group everyone is beaten by everyone else, directly or through others.
+    """
+    n, beaten = len(matrix), matrix.halves > 0
+    if not n or (_all_reached(beaten) and _all_reached(beaten.T)):
+        return min(n, 1), np.zeros(n, dtype=np.int64), min(n, 1)
+    import scipy
+
+    components = scipy.sparse.csgraph.connected_components
+    groups, group = components(scipy.sparse.csr_array(matrix.played), directed=False)
+    strong = components(scipy.sparse.csr_array(beaten), directed=True, connection="strong")[0]
+    return groups, group, strong
+
+
+def _all_reached(linked: Bools) -> bool:
+    """Say whether every item can be reached from the first one."""
+    reached = np.zeros(len(linked), dtype=np.bool_)
+    new = np.zeros(1, dtype=np.int64)
+    while len(new):
+        reached[new] = True
+        new = np.flatnonzero(linked[new].any(axis=0) & ~reached)
+    return bool(reached.all())
 
 
 def _centred(strengths: Floats, prior: float) -> Floats:
@@ -260,14 +295,15 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     that don't converge are fitted one by one. A prior of next to nothing leaves the strengths' mean open, so
     that errors and moves are then those from the mean.
     """
+    import scipy
+
     _, chance = games.gradient(start)
     inverse = np.linalg.inv(games.curvature(chance, start))
     mean = 1 / games.n if games.prior <= _BARE_PRIOR else 0.0
     centred = inverse - mean * inverse.sum(axis=0)
     centred -= mean * centred.sum(axis=1, keepdims=True)
     close = _CLOSE * np.sqrt(np.diag(centred))[:, None]
-    signs = _signs(games.i, games.j, games.n)  # a row per pair: +1 for i, -1 for j
-    back = signs.T.tocsr()
+    back = _signs(games.i, games.j, games.n).T.tocsr()  # a column per pair: +1 for i, -1 for j
     each = np.arange(len(kinds.pair))
     played = scipy.sparse.csr_array((np.ones(len(each), dtype=np.float32), (kinds.pair, each))) @ drawn
     won = scipy.sparse.csr_array((kinds.won.astype(np.float32), (kinds.pair, each)))
@@ -285,11 +321,7 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
             left, strengths, games_left = left[going], strengths[:, going], games_left[:, going]
         if not len(left):
             break
-        gaps = signs @ strengths.astype(np.float32)
-        np.negative(gaps, out=gaps)
-        np.exp(gaps, out=gaps)
-        gaps += 1
-        expected = back @ np.divide(games_left, gaps, out=gaps)
+        expected = back @ _expected_wins(games, games_left, strengths.astype(np.float32))
     for at in left.tolist():
         wins = (won @ drawn[:, at]).astype(np.float64)
         alone = replace(games, wins=wins, played=played[:, at].astype(np.float64))
@@ -297,7 +329,29 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     return fitted.T
 
 
+def _expected_wins(games: _Games, played: Singles, strengths: Singles) -> Singles:
+    """Return how many of its games the first of each pair is expected to win, a column per resample.
+
+    That is played * e^s_i / (e^s_i + e^s_j): an exponential an item, not one a pair.
+    """
+    highest = strengths.max(axis=0)
+    if float((highest - strengths.min(axis=0)).max(initial=0.0)) > _WIDE:
+        gaps = strengths.take(games.j, axis=0) - strengths.take(games.i, axis=0)
+        with np.errstate(over="ignore"):  # infinite odds are a chance of 0
+            wide: Singles = played / (1 + np.exp(gaps))
+        return wide
+    odds = np.exp(strengths - highest)
+    won: Singles = odds.take(games.i, axis=0)
+    both: Singles = odds.take(games.j, axis=0)
+    both += won
+    won /= both
+    won *= played
+    return won
+
+
 def _signs(i: Ints, j: Ints, n: int) -> "scipy.sparse.csr_array":
+    import scipy
+
     pairs, ones = np.arange(len(i)), np.ones(len(i), dtype=np.float32)
     places = (np.concatenate((pairs, pairs)), np.concatenate((i, j)))
     return scipy.sparse.csr_array((np.concatenate((ones, -ones)), places), shape=(len(i), n))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, cast
 
 import typer
-from rich.console import Console
 
 from duelpool.agreement import (
     STATISTICS,
@@ -21,6 +20,7 @@ from duelpool.agreement.shares import Cluster
 from duelpool.cli.opening import opened, working
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import print_json, tell, tell_notices
+from duelpool.cli.terminal import terminal_width
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_assessed, write_lines
 from duelpool.files.run_names import read_groups
@@ -143,7 +143,7 @@ def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, name
         else:
             write_lines(output, json.dumps(value, indent=2, ensure_ascii=False).split("\n"))
         return
-    width = Console().width
+    width = terminal_width()
     blocks = []
     for each in shown:
         title = [] if form == "csv" else [each.title, ""]

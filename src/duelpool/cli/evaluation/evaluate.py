@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console
 
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import progress_bar, tell
+from duelpool.cli.terminal import terminal_width
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (
@@ -197,7 +197,7 @@ def evaluate(
         )  # fmt: skip
     if plot is not None:
         _draw(evaluation, plot)
-    width, header = Console().width, evaluation.header
+    width, header = terminal_width(), evaluation.header
     if report == "scores":
         text = evaluation.text(form, by_topic, width=width)
     else:

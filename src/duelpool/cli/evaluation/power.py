@@ -4,9 +4,9 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from duelpool.cli.output import print_json
+from duelpool.cli.terminal import terminal_width
 from duelpool.comparison import plan_topics, power_of_t, topics_needed
 from duelpool.errors import BadParameter
 from duelpool.evaluation import evaluate as evaluate_runs
@@ -73,4 +73,4 @@ def power(
         return
     shown = Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), keys=2 if "a" in rows[0] else 1)
     note = f"needed: topics for a paired t-test to detect {difference:g} in {chance:.0%} of cases (p < {alpha:g})"
-    typer.echo(table_text(shown, "table", [note], Console().width))
+    typer.echo(table_text(shown, "table", [note], terminal_width()))
