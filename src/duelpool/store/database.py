@@ -128,6 +128,7 @@ class SqliteDatabase:
             pool_size=READERS,
             max_overflow=56,
             pool_use_lifo=True,  # the last one used has the file's pages in its cache
+            pool_reset_on_return=None,  # `_snapshot` ends its transaction itself
         )
         event.listen(self.engine, "before_execute", refuse_locks_in_reads)
         self._writing = create_engine(
@@ -154,7 +155,7 @@ class SqliteDatabase:
         """Run work on a consistent snapshot."""
         try:
             return self._snapshots.read(work)
-        except (DBAPIError, NoConnectionLeft) as error:
+        except (DBAPIError, NoConnectionLeft, sqlite3.Error) as error:
             raise translate_error(self.place, error) from error
 
     def shared_snapshot(self) -> AbstractContextManager[None]:
@@ -168,11 +169,15 @@ class SqliteDatabase:
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
         with self.engine.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
+            driver: Any = (
+                connection.connection.dbapi_connection
+            )  # SQLAlchemy takes longer than SQLite for these
+            driver.execute("BEGIN")
             try:
                 yield connection.execution_options(**{READING: True})
             finally:
-                connection.exec_driver_sql("ROLLBACK")
+                if driver.in_transaction:
+                    driver.execute("ROLLBACK")
 
     def write(self, work: Work[T]) -> T:
         """Pass work to the writer thread and wait until it is committed."""
@@ -218,10 +223,10 @@ class SqliteDatabase:
                     for work, answer in group:
                         results.append((answer, *_in_savepoint(connection, work)))
                     number = self._note.count(driver, since=before)
-                    connection.exec_driver_sql("COMMIT")
+                    driver.execute("COMMIT")
                 except BaseException:
-                    with suppress(DBAPIError, sqlite3.Error):
-                        connection.exec_driver_sql("ROLLBACK")
+                    with suppress(sqlite3.Error):
+                        driver.execute("ROLLBACK")
                     raise
         except _TransactionEnded as ended:
             if len(group) > 1:  # for example a full disk: retry each write in a transaction of its own

@@ -13,6 +13,7 @@ from duelpool.store import schema
 from duelpool.store.statements import Statement, dialect_of
 from duelpool.store.transactions import Reading, Writing
 
+_ONE_BY_ONE = 4  # passages that are read one by one
 _VALUES_AT_MOST = 900  # SQLite allows about a thousand values per statement
 
 
@@ -63,6 +64,16 @@ def _place(row: Row[Any]) -> tuple[int, str]:
     return row.position, row.id
 
 
+_RESERVED = Statement(
+    lambda _: select(schema.topic_person.c.topic, schema.topic_person.c.assessor).where(
+        schema.topic_person.c.campaign == bindparam("campaign")
+    )
+)
+_PASSAGE = Statement(
+    lambda _: select(schema.passage).where(
+        schema.passage.c.campaign == bindparam("campaign"), schema.passage.c.id == bindparam("item")
+    )
+)
 _POOL_CHANGED = Statement(
     lambda _: (
         update(schema.topic)
@@ -289,11 +300,8 @@ def reserve_topic(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
 
 def reserved_topics(tx: Reading) -> dict[str, frozenset[str]]:
     """Return the reserved topics with their assessors."""
-    columns = schema.topic_person.c
     people_by_topic: dict[str, set[str]] = {}
-    rows = tx.connection.execute(
-        select(columns.topic, columns.assessor).where(columns.campaign == tx.campaign)
-    )
+    rows = _RESERVED.run(tx.connection, {"campaign": tx.campaign})
     for topic, assessor in sorted(rows):
         people_by_topic.setdefault(topic, set()).add(assessor)
     return {topic: frozenset(people) for topic, people in people_by_topic.items()}
@@ -319,6 +327,13 @@ def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
     """Return the passages of these items; items without one are left out."""
     columns = schema.passage.c
     texts: dict[str, Passage] = {}
+    if len(ids) <= _ONE_BY_ONE:  # those of a question, on the hot path
+        found = [
+            row
+            for each in ids
+            for row in _PASSAGE.run(tx.connection, {"campaign": tx.campaign, "item": each})
+        ]
+        return {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in found}
     for start in range(0, len(ids), _VALUES_AT_MOST):
         rows = tx.connection.execute(
             select(schema.passage).where(

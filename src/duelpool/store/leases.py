@@ -168,6 +168,8 @@ class Receipt:
 
 def expire(tx: Writing) -> int:
     """Free the slots of expired leases, except those that another transaction has locked; return how many."""
+    if not any_overdue(tx):  # mostly none has: a statement of the hot path tells
+        return 0
     return int(tx.connection.execute(_EXPIRE, {"of": tx.campaign, "now": tx.now}).rowcount)
 
 

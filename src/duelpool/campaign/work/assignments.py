@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Exists, Row, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Exists, Row, bindparam, delete, func, insert, or_, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import exclusion, ledger
@@ -13,12 +13,29 @@ from duelpool.campaign.work.participants import WORKED, answered_in
 from duelpool.records import Question
 from duelpool.store import Reading, Writing, leases, log, retractions, schema
 from duelpool.store.leases import Wanted
+from duelpool.store.statements import Statement
 
 Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
 """How an assignment ends; the first two are paid."""
 
 _FEWEST_TESTS = 2  # test pairs of an assignment with too few questions
 PAID: tuple[Ending, ...] = ("finished", "stopped")
+
+
+_OPEN_ONE = Statement(
+    lambda _: select(schema.assignment.c.id).where(
+        schema.assignment.c.campaign == bindparam("campaign"),
+        schema.assignment.c.assessor == bindparam("assessor"),
+        schema.assignment.c.state == "open",
+    )
+)
+_QUESTIONS_OF = Statement(
+    lambda _: (
+        select(schema.question)
+        .where(schema.question.c.assignment == bindparam("assignment"))
+        .order_by(schema.question.c.place)
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +137,11 @@ def open_new(
 
 def find_open(tx: Reading, assessor: str) -> Assignment | None:
     """Return an assessor's open assignment, with all its questions in order."""
-    columns = schema.assignment.c
-    assignment = tx.connection.execute(
-        select(columns.id).where(
-            columns.campaign == tx.campaign, columns.assessor == assessor, columns.state == "open"
-        )
-    ).scalar_one_or_none()
-    if assignment is None:
+    found = _OPEN_ONE.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
+    if not found:
         return None
-    rows = tx.connection.execute(
-        select(schema.question)
-        .where(schema.question.c.assignment == assignment)
-        .order_by(schema.question.c.place)
-    ).all()
+    assignment = found[0].id
+    rows = _QUESTIONS_OF.run(tx.connection, {"assignment": assignment})
     return Assignment(
         assignment,
         assessor,

@@ -1,17 +1,17 @@
 """The visit behind a request of the judging page: campaign, visitor, language and what was sent."""
 
 import json
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Request
-from starlette.responses import RedirectResponse
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
 
 from duelpool.campaign.work import participants
-from duelpool.errors import BadRecord
+from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.store import Store
 from duelpool.web.access.links import ExpiredLink, Links
 from duelpool.web.access.passes import address_of, hide_from_others
@@ -26,6 +26,7 @@ from duelpool.web.server.inputs import FORM, JSON, kind_of
 from duelpool.web.templating import language_of
 
 FIELDS_AT_MOST = 200
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,6 @@ class Visit:
             found = self.flow.place(self.assessor, self.texts)
         return found
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Let all reads of this request share one snapshot, until something is written."""
-        return self.flow.campaign.store.shared_snapshot()
-
     def back(self) -> RedirectResponse:
         """Return a redirect to the page of the visitor's state."""
         return RedirectResponse(f"{self.base}/", 303)
@@ -80,7 +77,7 @@ def links_of(request: Request) -> Links:
 
 
 def current_visit(request: Request, campaign: str) -> Visit:
-    """Return the visit behind a request, or refuse it; every route but the entry depends on this."""
+    """Return the visit behind a request, or refuse it; every route but the entry begins with this."""
     flow = campaigns_of(request).flow(campaign)
     links = links_of(request)
     visitor = read_cookie(request, links, campaign)
@@ -124,10 +121,39 @@ async def sent(request: Request) -> Mapping[str, Any]:
     return values
 
 
-async def changing_visit(
-    visit: Annotated[Visit, Depends(current_visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
-) -> Visit:
-    """Return the visit behind a request that changes something; refuse requests from other sites."""
-    key = str(values.get("form_key", ""))
-    refuse_other_sites(visit.request.headers, lambda: is_form_key(visit.links, visit.visitor, key))
-    return replace(visit, values=values)
+def looking(route: Callable[[Visit], Response]) -> Callable[[Request, str], Response]:
+    """Return the endpoint of a route that looks: the visit and the route in one thread, on one snapshot."""
+
+    def endpoint(request: Request, campaign: str) -> Response:
+        with campaigns_of(request).store.shared_snapshot():
+            return route(current_visit(request, campaign))
+
+    return _named_as(route, endpoint)
+
+
+def changing(route: Callable[[Visit], Response]) -> Callable[[Request, str], Awaitable[Response]]:
+    """Return the endpoint of a route that changes something, in one thread; requests from other sites are refused."""
+
+    async def endpoint(request: Request, campaign: str) -> Response:
+        try:
+            values, unreadable = await sent(request), None
+        except DuelpoolError as error:
+            values, unreadable = {}, error
+
+        def work() -> Response:
+            with campaigns_of(request).store.shared_snapshot():  # ends where something is written
+                visit = current_visit(request, campaign)
+                if unreadable is not None:
+                    raise unreadable
+                key = str(values.get("form_key", ""))
+                refuse_other_sites(request.headers, lambda: is_form_key(visit.links, visit.visitor, key))
+                return route(replace(visit, values=values))
+
+        return await run_in_threadpool(work)
+
+    return _named_as(route, endpoint)
+
+
+def _named_as(route: Callable[..., Any], endpoint: Endpoint) -> Endpoint:
+    endpoint.__name__, endpoint.__doc__, endpoint.__module__ = route.__name__, route.__doc__, route.__module__
+    return endpoint

@@ -19,7 +19,7 @@ from duelpool.web.access.links import ForgedLink, Links
 from duelpool.web.access.passes import address_of, hide_from_others
 from duelpool.web.judging import passages, preview
 from duelpool.web.judging.admission import admit, admitting, settled
-from duelpool.web.judging.callers import Visit, campaigns_of, changing_visit, current_visit, links_of
+from duelpool.web.judging.callers import Visit, campaigns_of, changing, current_visit, links_of, looking
 from duelpool.web.judging.contexts import page
 from duelpool.web.judging.flow import Place, checks, saved_json
 from duelpool.web.judging.schemas import answer_of, passage_json, question_id, scale_point, text_of
@@ -32,7 +32,6 @@ CONTEXT_AT_MOST = 10
 router = APIRouter(include_in_schema=False)
 
 Looking = Annotated[Visit, Depends(current_visit)]
-Changing = Annotated[Visit, Depends(changing_visit)]
 
 
 # ---- entering
@@ -84,10 +83,10 @@ def _is_again(before: Visitor, visitor: Visitor) -> bool:
 
 
 @router.get("/j/{campaign}/")
-def show(visit: Looking) -> Response:
+@looking
+def show(visit: Visit) -> Response:
     """Show the page of the visitor's state."""
-    with visit.reading():
-        response = page(visit, _place(visit))
+    response = page(visit, _place(visit))
     lang = visit.request.query_params.get("lang")
     if lang and visit.texts.lang != visit.visitor.lang:
         write_cookie(response, visit.request, visit.links, visit.visitor.speaking(visit.texts.lang))
@@ -126,7 +125,8 @@ def _previewed(visit: Visit, verb: str) -> Response:
 
 
 @router.post("/j/{campaign}/step")
-def step(visit: Changing) -> Response:
+@changing
+def step(visit: Visit) -> Response:
     """Take one of the steps before judging, or ask for another assignment."""
     if visit.visitor.previews:
         return _previewed(visit, "step")
@@ -183,14 +183,15 @@ def _taken(visit: Visit, name: str, place: Place) -> list[Step]:
 
 
 @router.get("/j/{campaign}/work")
-def work(visit: Looking) -> Response:
+@looking
+def work(visit: Visit) -> Response:
     """Return the visitor's place, with the questions that they hold."""
-    with visit.reading():
-        return JSONResponse(visit.flow.work(visit.assessor, _place(visit), visit.texts))
+    return JSONResponse(visit.flow.work(visit.assessor, _place(visit), visit.texts))
 
 
 @router.post("/j/{campaign}/answer")
-def answer(visit: Changing) -> Response:
+@changing
+def answer(visit: Visit) -> Response:
     """Store an answer, and return what comes next."""
     if visit.visitor.previews:
         return _previewed(visit, "answer")
@@ -208,22 +209,22 @@ def answer(visit: Changing) -> Response:
     if not wants_json(visit.request):
         return visit.back()
     have = visit.values.get("have")
-    with visit.reading():
-        place = visit.flow.after_answer(visit.assessor, visit.texts, receipt)
-        return JSONResponse(
-            visit.flow.work(
-                visit.assessor,
-                place,
-                visit.texts,
-                saved=saved_json(receipt, str(response.outcome), response.attempt),
-                have=frozenset(map(str, have)) if isinstance(have, list) else (),
-                can_undo=None if receipt.repeated else question,
-            )
+    place = visit.flow.after_answer(visit.assessor, visit.texts, receipt)
+    return JSONResponse(
+        visit.flow.work(
+            visit.assessor,
+            place,
+            visit.texts,
+            saved=saved_json(receipt, str(response.outcome), response.attempt),
+            have=frozenset(map(str, have)) if isinstance(have, list) else (),
+            can_undo=None if receipt.repeated else question,
         )
+    )
 
 
 @router.post("/j/{campaign}/undo")
-def undo(visit: Changing) -> Response:
+@changing
+def undo(visit: Visit) -> Response:
     """Undo an answer, and ask the question again."""
     if visit.visitor.previews:
         return _previewed(visit, "undo")
@@ -237,7 +238,8 @@ def undo(visit: Changing) -> Response:
 
 
 @router.post("/j/{campaign}/extend")
-def extend(visit: Changing) -> Response:
+@changing
+def extend(visit: Visit) -> Response:
     """Extend the lease of a visitor who is still reading."""
     if visit.visitor.previews:
         return JSONResponse({"expires_in": int(visit.flow.campaign.settings.lease_seconds)})
@@ -249,7 +251,8 @@ def extend(visit: Changing) -> Response:
 
 
 @router.post("/j/{campaign}/stop")
-def stop(visit: Changing) -> Response:
+@changing
+def stop(visit: Visit) -> Response:
     """Stop early: finished questions are paid, the others go to other assessors."""
     if visit.visitor.previews:
         return _previewed(visit, "stop")
@@ -266,7 +269,8 @@ def stop(visit: Changing) -> Response:
 
 
 @router.post("/j/{campaign}/feedback")
-def feedback(visit: Changing) -> Response:
+@changing
+def feedback(visit: Visit) -> Response:
     """Store feedback on an assignment or a topic."""
     if visit.visitor.previews:
         return _previewed(visit, "feedback")
