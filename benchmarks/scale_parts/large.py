@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import insert, update
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.records import Pool, Topic
-from duelpool.store import open_store
+from duelpool.records import Judgment, Outcome, Pool, Topic
+from duelpool.store import Writing, log, open_store, schema
 
 ITEMS = 50
 PEOPLE = 500
+AT_ONCE = 20_000
 START = 1767225600  # the first second of 2026
 
 
@@ -64,6 +66,41 @@ def judgments(pools: list[Pool], count: int) -> Iterator[dict[str, object]]:
                 "seconds": float(seconds[at]),
                 "time": datetime.fromtimestamp(START + made, UTC).isoformat(),
             }
+
+
+def fill(campaign: Campaign, pools: list[Pool], count: int) -> None:
+    """Write judgments straight into the log, as an import leaves them; much faster than to import them."""
+    lines: list[dict[str, object]] = []
+    ends: dict[str, int] = {}
+
+    def write(tx: Writing) -> None:
+        tx.connection.execute(insert(schema.log), lines)
+        for topic, end in ends.items():
+            own = (schema.topic.c.campaign == tx.campaign, schema.topic.c.id == topic)
+            tx.connection.execute(update(schema.topic).where(*own).values(next_seq=end + 1))
+
+    for row in judgments(pools, count):
+        topic = str(row["topic"])
+        ends[topic] = ends.get(topic, 0) + 1
+        judgment = Judgment(
+            topic,
+            str(row["left"]),
+            str(row["right"]),
+            Outcome(str(row["outcome"])),
+            assessor=str(row["assessor"]),
+        )
+        lines.append(
+            {
+                "campaign": campaign.id, "topic": topic, "seq": ends[topic], "event": log.JUDGMENT, "told": 1,
+                "time": START + float(len(lines)), **log.columns_of(judgment), "seconds": row["seconds"],
+            }
+        )  # fmt: skip
+        if len(lines) >= AT_ONCE:
+            campaign.write(write)
+            lines.clear()
+            ends = {topic: ends[topic]}
+    if lines:
+        campaign.write(write)
 
 
 def write_judgments(path: Path, pools: list[Pool], count: int) -> int:

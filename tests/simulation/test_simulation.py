@@ -35,6 +35,7 @@ class RoundRobin:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
+    first_questions_vary: ClassVar[bool] = False
     repeats: ClassVar[int] = 1
 
     def __init__(self, items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> None:

@@ -46,6 +46,7 @@ ABOUT_NOBODY = {
     "webhook_event": "id campaign kind facts",
     "webhook_delivery": "event webhook state said",
     "milestone": "campaign topic stage",
+    "summary": "campaign topic form",
 }
 
 

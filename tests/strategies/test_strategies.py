@@ -117,6 +117,7 @@ class Toy:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "order"
+    first_questions_vary: ClassVar[bool] = False
 
     def __init__(self, items: Sequence[str], *, seed: int, topic: str = "", cap: int | None = None) -> None:
         self.items = tuple(items)

@@ -1,6 +1,7 @@
 """A campaign in which everything happens that a campaign allows, at random from a seed, on a clock of its own."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,9 +45,15 @@ class Eventful:
 
     @classmethod
     def play(
-        cls, store: Store, seed: int, folder: Path, patch: pytest.MonkeyPatch, strategy: str
+        cls,
+        store: Store,
+        seed: int,
+        folder: Path,
+        patch: pytest.MonkeyPatch,
+        strategy: str,
+        look: "Callable[[Eventful], None] | None" = None,
     ) -> "Eventful":
-        """Make a campaign, and let workers and the manager do at random all that it allows."""
+        """Make a campaign, and let workers and the manager do at random all that it allows; `look` after each turn."""
         clock = [1_000_000.0]
         patch.setattr(type(store.database), "now", lambda self, connection: clock[0])
         campaign = make_campaign(
@@ -58,7 +65,11 @@ class Eventful:
         played._import(folder)
         for turn in range(TURNS):
             played._turn(turn)
+            if look is not None:
+                look(played)
         played._leave_one_at_work()
+        if look is not None:
+            look(played)
         return played
 
     def _chance(self, share: float) -> bool:

@@ -470,7 +470,8 @@ class Campaign:
             return self._crossed_design.done
         if self.settings.stage == "grading":
             return self.read(lambda tx: grading.all_graded(tx, self.settings))
-        return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
+        heads = self.live.unfinished_heads()
+        return all(self.live.state(topic, head).strategy.done for topic, head in heads.items())
 
     def judgments(self, topic: str) -> list[Judgment]:
         """Return a topic's usable judgments of pairs, in the order of the log."""

@@ -178,18 +178,27 @@ def topics(tx: Reading, *, state: str | None = None) -> dict[str, Topic]:
     query = select(schema.topic).where(columns.campaign == tx.campaign)
     if state is not None:
         query = query.where(columns.state == state)
-    return {
-        row.id: Topic(
-            row.id,
-            row.text,
-            row.description,
-            tuple(json.loads(row.conversation)),
-            tuple(json.loads(row.tags)),
-            row.weight,
-            tuple(json.loads(row.snippets)),
-        )
-        for row in sorted(tx.connection.execute(query), key=_place)
-    }
+    return {row.id: _topic_of(row) for row in sorted(tx.connection.execute(query), key=_place)}
+
+
+def _topic_of(row: Row[Any]) -> Topic:
+    return Topic(
+        row.id,
+        row.text,
+        row.description,
+        tuple(json.loads(row.conversation)),
+        tuple(json.loads(row.tags)),
+        row.weight,
+        tuple(json.loads(row.snippets)),
+    )
+
+
+def topic(tx: Reading, name: str) -> Topic | None:
+    """Return one topic."""
+    columns = schema.topic.c
+    query = select(schema.topic).where(columns.campaign == tx.campaign, columns.id == name)
+    row = tx.connection.execute(query).first()
+    return None if row is None else _topic_of(row)
 
 
 def topic_strategies(tx: Reading) -> dict[str, str]:
@@ -236,6 +245,30 @@ def items(tx: Reading, topic: str) -> list[ItemRow]:
         select(schema.item).where(columns.campaign == tx.campaign, columns.topic == topic)
     )
     return [ItemRow(row.id, row.grade, row.twin_of, row.state, row.prior) for row in sorted(rows, key=_place)]
+
+
+def items_by_topic(tx: Reading, topics: Sequence[str]) -> dict[str, list[ItemRow]]:
+    """Return the items of some topics, at most a few hundred, as `items` does."""
+    columns = schema.item.c
+    query = select(schema.item).where(columns.campaign == tx.campaign, columns.topic.in_(topics))
+    found: dict[str, list[ItemRow]] = {topic: [] for topic in topics}
+    for row in sorted(tx.connection.execute(query), key=_place):
+        found[row.topic].append(ItemRow(row.id, row.grade, row.twin_of, row.state, row.prior))
+    return found
+
+
+def judged_items(tx: Reading, topic: str | None = None) -> dict[str, list[str]]:
+    """Return the items that are judged, by topic, in their order: those in the pools, without duplicates."""
+    columns = schema.item.c
+    query = select(columns.topic, columns.position, columns.id).where(
+        columns.campaign == tx.campaign, columns.twin_of.is_(None), columns.state == "in"
+    )
+    if topic is not None:
+        query = query.where(columns.topic == topic)
+    by_topic: dict[str, list[str]] = {}
+    for name, _, item in sorted(map(tuple, tx.connection.execute(query))):
+        by_topic.setdefault(name, []).append(item)
+    return by_topic
 
 
 def pool_sizes(tx: Reading) -> dict[str, int]:

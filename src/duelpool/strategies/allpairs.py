@@ -21,6 +21,7 @@ class AllPairs:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "order"
+    first_questions_vary: ClassVar[bool] = False
 
     def __init__(
         self,

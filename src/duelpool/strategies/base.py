@@ -28,6 +28,9 @@ class Strategy(Protocol):
     pools_judgments: ClassVar[bool]  # True: every judgment of the topic counts; False: only its phase's own
     sequential: ClassVar[bool]  # True: the order of the judgments matters, and one is asked at a time
     goal: ClassVar[str]  # what it finds: "best", "top-k" (then it has a `k`), "order" or "difference"
+    first_questions_vary: ClassVar[
+        bool
+    ]  # False: how many it asks at first follows from the size of the pool alone
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n proposals that may be judged now, given those that are already pending."""

@@ -122,6 +122,7 @@ class RankingDifference:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "difference"
+    first_questions_vary: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("run_a", "run_b")  # parameters without which it asks nothing
 
     def __init__(

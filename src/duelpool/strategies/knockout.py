@@ -37,6 +37,7 @@ class Knockout:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "top-k"
+    first_questions_vary: ClassVar[bool] = False
 
     def __init__(
         self,

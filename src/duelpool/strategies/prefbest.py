@@ -15,6 +15,7 @@ class PrefBest(Elimination):
 
     name: ClassVar[str] = "prefbest"
     goal: ClassVar[str] = "best"
+    first_questions_vary: ClassVar[bool] = True
 
     def __init__(
         self,

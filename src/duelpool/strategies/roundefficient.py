@@ -30,6 +30,7 @@ class RoundEfficient:
     pools_judgments: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
+    first_questions_vary: ClassVar[bool] = False
     ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
 
     def __init__(

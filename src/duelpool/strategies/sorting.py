@@ -35,6 +35,7 @@ class Sorting:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "order"
+    first_questions_vary: ClassVar[bool] = False
 
     def __init__(
         self, items: Sequence[str], *, seed: int, topic: str = "", cap: int | None = None, bad_votes: int = 1
@@ -159,6 +160,7 @@ class CarryOn:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = True
     goal: ClassVar[str] = "order"
+    first_questions_vary: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -89,6 +89,7 @@ class SwissFinals:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
+    first_questions_vary: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ class _Sampler:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = True
     goal: ClassVar[str] = "best"
+    first_questions_vary: ClassVar[bool] = False
     ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
 
     def __init__(

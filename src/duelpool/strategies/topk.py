@@ -21,6 +21,7 @@ class TopK(Elimination):
 
     name: ClassVar[str] = "topk"
     goal: ClassVar[str] = "top-k"
+    first_questions_vary: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -419,6 +419,16 @@ def check_asks_first(name: str) -> None:
                 require(strategy.result().confidence is None, "No confidence without judgments", size=size)
 
 
+def check_first_questions(name: str) -> None:
+    """How many pairs it asks before any judgment follows from the size of the pool, unless it says otherwise."""
+    for size in () if _row_of(name).first_questions_vary else (1, 2, 3, 4, 7, 11, 16, 23):
+        found = set()
+        for seed in SEEDS:
+            strategy = make_strategy(name, [f"{seed}-{at}" for at in range(size)], seed=seed, cap=3)
+            found.add((tuple(each.phase for each in strategy.ask(10_000)), strategy.done))
+        require(len(found) == 1, "Pools of one size begin alike", size=size, found=found)
+
+
 def check_ends(name: str) -> None:
     """Whether answers are tied, cyclic, Bad or erratic, it ends and has a result."""
     for size in (2, 3, 7, 11):
@@ -477,6 +487,7 @@ STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
     check_closed_phases,
     check_small_pools,
     check_asks_first,
+    check_first_questions,
     check_ends,
     check_bad_item,
     check_foreign,

@@ -5,16 +5,22 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from duelpool.access import limits, sessions, single_sign_on
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.changes import UnreadableSettings
+from duelpool.campaign.views.summaries import WORTH_KEEPING, refresh
 from duelpool.store import Store, holdings
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.judging.flow import Flow
 from duelpool.web.server import malloc
 
 REREAD_SECONDS = 2.0
+WARM_TOPICS = 200
+WARM_LINES = 100_000
+SUMMARISED_LINES = 5000
+"""Lines that each sweep reads to summarise topics: a small share of the seconds between two sweeps."""
 
 logger = logging.getLogger("duelpool.web")
 
@@ -37,6 +43,7 @@ class ServedCampaigns:
             else store.read(lambda connection: holdings.find_campaign(connection, only)).id
         )
         self._served: dict[str, _Served] = {}
+        self._swept: dict[str, dict[str, int]] = {}  # by campaign, the heads of its topics
         self._lock = threading.Lock()
 
     def flow(self, campaign: str) -> Flow:
@@ -78,12 +85,16 @@ class ServedCampaigns:
                 yield row, campaign
 
     def warm(self) -> None:
-        """Read the logs of the open campaigns, so that the first visitor doesn't wait."""
+        """Read the logs of the first topics that aren't done, so that the first visitors don't wait."""
         for row, campaign in self._readable():
+            lines = 0
             if row.state == "open":
                 live = campaign.live
-                for topic, head in live.heads().items():
+                for topic, head in islice(live.unfinished_heads().items(), WARM_TOPICS):
+                    if lines > WARM_LINES:
+                        break
                     live.state(topic, head)
+                    lines += head
 
     def sweep(self) -> int:
         """Free expired leases, past counts and sessions, and unused memory; return the number of freed slots."""
@@ -95,5 +106,14 @@ class ServedCampaigns:
             campaign.live.release_memory()
             if row.state != "closed":
                 freed += campaign.sweep()
+                self._summarise(campaign)
         malloc.trim()
         return freed
+
+    def _summarise(self, campaign: Campaign) -> None:
+        """Store summaries of some topics of a long log that nobody has judged since the last sweep."""
+        heads = campaign.live.heads()
+        before, self._swept[campaign.id] = self._swept.get(campaign.id, {}), heads
+        if sum(heads.values()) >= WORTH_KEEPING:
+            busy = {topic for topic, head in heads.items() if before.get(topic) != head}
+            refresh(campaign, lines_at_most=SUMMARISED_LINES, without=busy)

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import bindparam, select
 
+from duelpool.campaign.log import summary_rows
 from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
 from duelpool.campaign.log.plan_source import PlanSource
 from duelpool.campaign.log.replay import TopicState, counted
+from duelpool.campaign.log.summary_forms import Forms
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -41,7 +43,7 @@ _HEADS = Statement(
     )
 )
 _HEAD = Statement(
-    lambda _: select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version).where(
+    lambda _: select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version, _TOPICS.strategy).where(
         _TOPICS.campaign == bindparam("campaign"), _TOPICS.id == bindparam("topic")
     )
 )
@@ -63,6 +65,12 @@ class LogHead(Protocol):
     id: str
     next_seq: int
     pool_version: int
+
+
+class _TopicHead(LogHead, Protocol):
+    """The head of one topic, with its own strategy; empty: the campaign's."""
+
+    strategy: str
 
 
 class _Size(NamedTuple):
@@ -94,6 +102,9 @@ class LiveTopics:
         self._sizes: dict[str, _Size] = {}
         self._lock = threading.Lock()
         self._items: Mapping[str, int] | None = None  # pool sizes, for topics that were never asked
+        self._done: Mapping[str, tuple[int, int]] | None = (
+            None  # when stored summaries were read: by place and pool
+        )
 
     # ---- following the log
 
@@ -102,6 +113,25 @@ class LiveTopics:
         rows = self._store.read(self.read_heads)
         self.drop_outdated(rows)
         return {row.id: row.next_seq - 1 for row in rows}
+
+    def unfinished_heads(self) -> dict[str, int]:
+        """Return the heads of the open topics, without those that a stored summary says are done: they ask nothing."""
+        rows = self._store.read(self.read_heads)
+        self.drop_outdated(rows)
+        if self._done is None:
+            forms = Forms(self._settings)
+            heads, done = self._store.read(lambda tx: (summary_rows.heads(tx), summary_rows.done_topics(tx)))
+            self._done = {
+                topic: (tag.position, tag.pool_version)
+                for topic, tag in done.items()
+                if topic in heads and tag.form == forms.of(heads[topic])
+            }
+        ended = self._done
+        return {
+            row.id: row.next_seq - 1
+            for row in rows
+            if ended.get(row.id) != (row.next_seq - 1, row.pool_version)
+        }
 
     def read_heads(self, tx: Reading) -> list[LogHead]:
         """Return the heads of the open topics; a caller that reads more in its snapshot calls `drop_outdated` later."""
@@ -155,8 +185,8 @@ class LiveTopics:
             head = None
         raise BadParameter(f"Topic '{topic}' keeps closing phases.")  # pragma: no cover
 
-    def _read_head(self, tx: Reading, topic: str) -> LogHead | None:
-        rows: list[LogHead] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
+    def _read_head(self, tx: Reading, topic: str) -> _TopicHead | None:
+        rows: list[_TopicHead] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
         return rows[0] if rows else None
 
     def release_memory(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
@@ -233,11 +263,17 @@ class LiveTopics:
         """
         return self._make(topic, self._look_up(tx, topic, newcomers))
 
+    def beginning(self, topic: str, spec: str, rows: Iterable[holdings.ItemRow]) -> Strategy:
+        """Return the strategy of a topic without lines, from what was read of it; `spec` may be empty."""
+        own = [row for row in rows if row.twin_of is None and row.state == "in"]
+        items = tuple(row.id for row in own)
+        prior = {row.id: row.prior for row in own if row.prior is not None}
+        return self._make(topic, _Pool(0, items, items, spec or self._settings.strategy, prior))
+
     def _look_up(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> _Pool:
         now = self._read_head(tx, topic)
         rows = holdings.items(tx, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
-        own = holdings.topic_strategies(tx).get(topic, "")
         columns = schema.log.c
         closings = tx.connection.execute(
             select(columns.phase, columns.survivors).where(
@@ -252,7 +288,7 @@ class LiveTopics:
             0 if now is None else now.pool_version,
             items,
             tuple(item for item in items if item not in came),
-            own or self._settings.strategy,
+            (now.strategy if now is not None else "") or self._settings.strategy,
             {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
         )
 

@@ -16,6 +16,7 @@ class PlanSource:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "order"
+    first_questions_vary: ClassVar[bool] = True
 
     def __init__(self, items: Iterable[str], rows: Iterable[PlannedRow]) -> None:
         self._items = tuple(items)

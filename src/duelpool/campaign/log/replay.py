@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from duelpool.campaign.log.newcomers import is_challenge, round_of
 from duelpool.errors import BadParameter
-from duelpool.records import Judgment, Kind, PhaseClosed
+from duelpool.records import EFFECTS, Judgment, Kind, PhaseClosed
 from duelpool.store import Reading, Writing, log, retractions, schema
 from duelpool.store.log import Line
 from duelpool.strategies import Strategy
@@ -179,7 +179,15 @@ def counted(line: Line, counts: CountedLines) -> bool:
 
 def usable(line: Line, counts: CountedLines) -> bool:
     """Whether a line is a judgment of a pair that scores and strategies may use."""
-    return counted(line, counts) and line.judgment is not None and line.judgment.kind is not Kind.GRADE
+    judgment = line.judgment  # as `counted`, and no grade: written out, for every line of a log is asked this
+    return (
+        judgment is not None
+        and judgment.kind is not Kind.GRADE
+        and line.test_pair is None
+        and not judgment.repeated
+        and EFFECTS[judgment.outcome].usable
+        and counts.keeps(line.seq)
+    )
 
 
 @dataclass(slots=True)
@@ -193,17 +201,20 @@ class LogReplay:
         """Return the judgments that wait for the release of their assignments."""
         return [judgment for judgments in self._held.values() for judgment in judgments]
 
-    def feed(self, line: Line) -> Iterator[Judgment | PhaseClosed]:
-        """Yield the events that a line gives the strategy."""
-        if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
-            yield PhaseClosed(line.topic, line.phase, line.survivors)
-        elif line.event == log.RELEASE and line.assignment is not None:
-            yield from self._held.pop(line.assignment, ())
-        elif line.judgment is not None and usable(line, self.counts):
+    def feed(self, line: Line) -> Sequence[Judgment | PhaseClosed]:
+        """Return the events that a line gives the strategy."""
+        judgment = line.judgment
+        if judgment is not None:
+            if not usable(line, self.counts):
+                return ()
             if line.at_once or line.assignment is None:
-                yield line.judgment
-            else:
-                self._held.setdefault(line.assignment, []).append(line.judgment)
+                return (judgment,)
+            self._held.setdefault(line.assignment, []).append(judgment)
+        elif line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
+            return (PhaseClosed(line.topic, line.phase, line.survivors),)
+        elif line.event == log.RELEASE and line.assignment is not None:
+            return self._held.pop(line.assignment, ())
+        return ()
 
 
 @dataclass(slots=True)

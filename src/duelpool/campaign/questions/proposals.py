@@ -146,15 +146,17 @@ class Proposals:
         return self._live.sizes(heads, {topic: len(leased) for topic, leased in outstanding.leased.items()})
 
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
-        """Return the open topics that an assessor may judge, each with the end of its log.
+        """Return the topics that an assessor may judge and that aren't known to be done, each with the end of its log.
 
         A reserved topic is judged by its assessors alone, who judge nothing else.
         """
         reserved = self._store.read(holdings.reserved_topics)
         own = {topic for topic, people in reserved.items() if assessor in people}
+        grading = self._settings.stage == "grading"  # a strategy that is done says nothing about grades
+        heads = self._live.heads() if grading else self._live.unfinished_heads()
         return {
             topic: head
-            for topic, head in self._live.heads().items()
+            for topic, head in heads.items()
             if (among is None or topic in among) and (topic in own if own else topic not in reserved)
         }
 

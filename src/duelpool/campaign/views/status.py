@@ -1,28 +1,30 @@
 """The state of a campaign: what is judged, leased and left, who judged, what it cost, and what blocks it.
 
 `CampaignStatus` is the one view that the dashboard, `duelpool status`, the API and the report share. `status` reads
-it once and writes nothing; `views.watch.Watch` keeps it up to date.
+it once; `views.watch.Watch` keeps it up to date.
 """
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.live_topics import ALL
-from duelpool.campaign.log.newcomers import waiting_newcomers
-from duelpool.campaign.log.replay import read_counted_lines
+from duelpool.campaign.log.summary_rows import Caption, Summary
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import ReadTopic, read_topic, topics_of
-from duelpool.campaign.views.tally import AssessorTally, TopicTally
+from duelpool.campaign.views import summaries
+from duelpool.campaign.views.reading import ReadTopic
+from duelpool.campaign.views.summaries import Summarised
+from duelpool.campaign.views.tally import AssessorTally
+from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
-from duelpool.records import Proposal, Topic
+from duelpool.records import Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow
 
@@ -52,16 +54,6 @@ class TopicStatus:
     best: tuple[str, ...]
     confidence: float | None
     waits: str
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """A phase that ended: when, and with which items."""
-
-    phase: str
-    seq: int
-    time: str
-    survivors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,28 +170,49 @@ class CampaignStatus:
 
 
 def status(campaign: Campaign, progress: Callable[[int], None] | None = None) -> CampaignStatus:
-    """Read the state of a campaign from its whole log, as of one moment; `progress(1)` follows each topic."""
-    return campaign.read(lambda tx: _status(tx, campaign, progress))
+    """Read the state of a campaign as of one moment; `progress(1)` follows each topic.
+
+    A topic's log is read only where its summary is missing or old, or where its strategy must be asked. Summaries that
+    took long to work out are stored, if the store can be written.
+    """
+    rows: list[Summary] = []
+
+    def work(tx: Reading) -> CampaignStatus:
+        rows.clear()
+        return _status(tx, campaign, summaries.read(tx, campaign, rows.append), progress)
+
+    now = campaign.read(work)
+    summaries.keep(campaign, rows)
+    return now
 
 
-def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | None) -> CampaignStatus:
+def recounted_status(campaign: Campaign) -> CampaignStatus:
+    """Read the state of a campaign from its whole log: what `status` is held to."""
+    return campaign.read(lambda tx: _status(tx, campaign, summaries.recount(tx, campaign), None))
+
+
+def _status(
+    tx: Reading, campaign: Campaign, topics: Iterable[Summarised], progress: Callable[[int], None] | None
+) -> CampaignStatus:
+    settings = campaign.settings
     state = holdings.find_campaign(tx.connection, tx.campaign).state
-    out = outstanding(tx, campaign.settings)
-    texts = holdings.topics(tx)
-    better = better_items(tx)
+    out = outstanding(tx, settings)
+    captions = stored.captions(tx)
+    graded = graded_items(tx) if settings.stage == "grading" else None
     views: list[TopicView] = []
     totals: dict[str, AssessorTally] = {}
-    for topic in topics_of(tx):
-        tally = TopicTally(read_counted_lines(tx, topic), better)
-        read = read_topic(tx, campaign, topic, visit=tally.add)
-        graded = graded_items(tx, topic) if campaign.settings.stage == "grading" else None
+    for each in topics:
+        known, read = each.known, each.read
+        if read is None and needs_strategy(known, each.topic, out, graded is not None):
+            read = summaries.replay(tx, campaign, each.topic)
+        own = None if graded is None else graded.get(each.topic, ())
         views.append(
             topic_view(
-                campaign.settings, read, tally.finish(), texts[topic], state=state, out=out, graded=graded
+                settings, each.topic, known, captions[each.topic], state=state, out=out, read=read, graded=own
             )
         )
-        for assessor, own in tally.assessors.items():
-            totals.setdefault(assessor, AssessorTally()).add(own)
+        for assessor, tally in known.assessors.items():
+            totals.setdefault(assessor, AssessorTally()).add(tally)
         if progress is not None:
             progress(1)
     return campaign_status(
@@ -209,8 +222,8 @@ def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | N
         tallies=totals,
         enrolled=holdings.assessors(tx),
         pay=rewards_earned(tx),
-        money=lambda usable: money_status(tx, campaign.settings, usable),
-        test_pairs=len(better),
+        money=lambda usable: money_status(tx, settings, usable),
+        test_pairs=len(better_items(tx)),
         active=active_assessors(tx),
     )
 
@@ -228,10 +241,9 @@ def better_items(tx: Reading) -> dict[str, str]:
     return {name: pair.better for name, pair in holdings.test_pairs(tx).items()}
 
 
-def graded_items(tx: Reading, topic: str) -> list[str]:
-    """Return the items of a topic that are graded: those in the pool, duplicates left out."""
-    rows = holdings.items(tx, topic)
-    return [row.id for row in rows if row.twin_of is None and row.state == "in"]
+def graded_items(tx: Reading, topic: str | None = None) -> dict[str, list[str]]:
+    """Return the items that are graded, by topic: those in the pools, duplicates left out."""
+    return holdings.judged_items(tx, topic)
 
 
 def rewards_earned(tx: Reading) -> dict[str, int]:
@@ -287,76 +299,84 @@ def money_status(tx: Reading, settings: Settings, usable: int) -> MoneyStatus:
 # ---- one topic
 
 
+def needs_strategy(known: TopicSummary, topic: str, out: Outstanding, grading: bool) -> bool:
+    """Whether the strategy must be asked: pairs are out or parked, and it decides which others may be asked."""
+    return not grading and not known.done and bool(out.leased.get(topic) or out.parked.get(topic))
+
+
 def topic_view(
     settings: Settings,
-    read: ReadTopic,
-    tally: TopicTally,
-    text: Topic,
+    topic: str,
+    known: TopicSummary,
+    caption: Caption,
     *,
     state: str,
     out: Outstanding,
+    read: ReadTopic | None = None,
     graded: Sequence[str] | None = None,
     pool_version: int = 0,
 ) -> TopicView:
-    """Return the view of a topic; `graded` are its items while the campaign collects grades."""
-    leased = out.leased.get(read.topic, ())
-    parked = out.parked.get(read.topic, ())
+    """Return the view of a topic; `graded` are its items while the campaign collects grades.
+
+    `read` is the replayed topic, where its strategy must be asked.
+    """
+    leased = out.leased.get(topic, ())
+    parked = out.parked.get(topic, ())
     if graded is None:
-        own = _judged_topic(read, text.text, state, leased, parked)
+        own = _judged_topic(topic, known, read, caption.text, state, leased, parked)
     else:
-        planned = settings.grades_wanted(read.topic)
+        planned = settings.grades_wanted(topic)
         own = _graded_topic(
-            read.topic,
-            text.text,
+            topic,
+            caption.text,
             state,
             wanted={item: planned[item] or settings.slots for item in graded},
-            grades=tally.grades,
+            grades=Counter(known.grades),
             leased=Counter(each.pair[0] for each in leased),
             parked={item for item, _ in parked},
         )
-    closings = tuple(
-        Closing(line.phase, line.seq, log.iso_time(line.time), line.survivors) for line in tally.closings
-    )
     return TopicView(
         status=own,
-        position=read.position,
-        tags=tuple(text.tags),
-        levels=read.strategy.result().levels if read.judged else (),
-        kept=kept_levels(read) if read.usable else (),
-        closings=closings,
-        why=_why(own, closings),
+        position=known.position,
+        tags=caption.tags,
+        levels=known.levels,
+        kept=known.levels[: known.kept],
+        closings=known.closings,
+        why=_why(own, known.closings),
         pool_version=pool_version,
     )
 
 
-def _judged_topic(
-    read: ReadTopic, text: str, state: str, leased: Sequence[Proposal], parked: Collection[tuple[str, str]]
+def _judged_topic(  # noqa: PLR0917
+    topic: str,
+    known: TopicSummary,
+    read: ReadTopic | None,
+    text: str,
+    state: str,
+    leased: Sequence[Proposal],
+    parked: Collection[tuple[str, str]],
 ) -> TopicStatus:
-    strategy = read.strategy
-    pending = [*leased, *(Proposal(each.pair, each.phase, each.proposal) for each in read.held)]
-    proposals = [each for each in strategy.ask(ALL, pending) if each.pair not in parked]
-    levels = strategy.result()
-    items = sum(map(len, levels.levels)) + waiting_newcomers(strategy)
-    phases = [each.phase for each in (*proposals, *pending)]
-    asked = read.usable + len(leased) + len(proposals)
-    expected = read.usable if strategy.done else max(asked, round(strategy.expected_judgments(items)))
+    opened, phase = known.open, known.phase
+    if read is not None:
+        pending = pending_of(read, leased)
+        proposals = [each for each in read.strategy.ask(ALL, pending) if each.pair not in parked]
+        opened, phase = len(proposals), first_phase(proposals, pending)
+    asked = known.judgments + len(leased) + opened
     return TopicStatus(
-        topic=read.topic,
+        topic=topic,
         text=text,
-        phase="done" if strategy.done else next(iter(phases), ""),
-        items=items,
-        judgments=read.usable,
-        expected=expected,
-        open=len(proposals),
+        phase="done" if known.done else phase,
+        items=known.items,
+        judgments=known.judgments,
+        expected=known.judgments if known.done else max(asked, known.by_strategy),
+        open=opened,
         leased=len(leased),
-        held=len(read.held),
+        held=known.held,
         parked=len(parked),
-        done=strategy.done,
-        best=levels.best if read.judged else (),
-        confidence=levels.confidence,
-        waits=""
-        if strategy.done
-        else _waits(state, len(proposals), len(leased), len(read.held), len(parked)),
+        done=known.done,
+        best=known.levels[0] if known.levels else (),
+        confidence=known.confidence,
+        waits="" if known.done else _waits(state, opened, len(leased), known.held, len(parked)),
     )
 
 

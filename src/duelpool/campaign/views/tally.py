@@ -179,6 +179,8 @@ def agreement_with_others(votes: Sequence[tuple[str, str]]) -> dict[str, tuple[i
     `votes` are assessors and winners. Unnamed votes count as those of different people; their pairs count twice, as
     those of two names do: once from each side.
     """
+    if len(votes) <= _FEW:
+        return _agreement_of_few(votes)
     winners = Counter(winner for _, winner in votes)
     own_votes = Counter(assessor for assessor, _ in votes)
     own_winners = Counter(votes)
@@ -187,6 +189,21 @@ def agreement_with_others(votes: Sequence[tuple[str, str]]) -> dict[str, tuple[i
         same, own = (own_winners[assessor, winner], own_votes[assessor]) if assessor else (1, 1)
         agreed, compared = result.get(assessor, (0, 0))
         result[assessor] = (agreed + winners[winner] - same, compared + len(votes) - own)
+    return result
+
+
+_FEW = 4
+
+
+def _agreement_of_few(votes: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int]]:
+    """Compare each two votes: most pairs have few, and for them this is faster."""
+    result = dict.fromkeys((assessor for assessor, _ in votes), (0, 0))
+    for at, (one, first) in enumerate(votes):
+        for other, second in votes[at + 1 :]:
+            if one != other or not one:
+                for name in (one, other):
+                    agreed, compared = result[name]
+                    result[name] = (agreed + (first == second), compared + 1)
     return result
 
 
@@ -217,7 +234,8 @@ class AssessorTally:
 class TopicTally:
     """Counts of one topic's log: per assessor, per graded item, and the phases that closed.
 
-    `better` names the better item of each test pair. Add the lines in the order of the log, then call `finish`.
+    `better` names the better item of each test pair. Add the lines in the order of the log, then call `finish`; more
+    lines may follow, as long as the same lines count.
     """
 
     counts: CountedLines
@@ -227,14 +245,7 @@ class TopicTally:
     grades: Counter[str] = field(default_factory=Counter)
     closings: list[Line] = field(default_factory=list)
     _winners: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, state: TopicState, better: Mapping[str, str]) -> "TopicTally":
-        """Return the counts of a topic's live state."""
-        tally = cls(state.counts, better)
-        for line in state.lines:
-            tally.add(line)
-        return tally.finish()
+    _finished: bool = False
 
     def add(self, line: Line) -> None:
         """Count one line of the log."""
@@ -243,9 +254,6 @@ class TopicTally:
             if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
                 self.closings.append(line)
             return
-        kept = self.counts.keeps(line.seq)
-        counts = usable(line, self.counts)
-        self.usable += counts
         own = self.assessors.get(judgment.assessor)
         if own is None:
             own = self.assessors[judgment.assessor] = AssessorTally(topics=1)
@@ -261,24 +269,40 @@ class TopicTally:
         if judgment.repeated:
             return
         effect = judgment.effect
+        kept = self.counts.keeps(line.seq)
         own.judgments += 1
         own.usable += effect.usable and kept
         if judgment.sides_known:
             own.left += effect.left > effect.right
             own.right += effect.right > effect.left
-        if judgment.kind is Kind.GRADE and judgment.outcome is Outcome.GRADE and kept:
-            self.grades[judgment.left] += 1
-        if judgment.right is not None and counts:
-            own.own_pairs += 1
-            if judgment.winner is not None:
-                self._winners.setdefault(judgment.pair, []).append((judgment.assessor, judgment.winner))
+        if judgment.kind is Kind.GRADE:
+            if judgment.outcome is Outcome.GRADE and kept:
+                self.grades[judgment.left] += 1
+        elif effect.usable and kept:
+            self._add_usable(judgment, own)
+
+    def _add_usable(self, judgment: Judgment, own: AssessorTally) -> None:
+        self.usable += 1
+        own.own_pairs += 1
+        winner = judgment.winner
+        if winner is not None:
+            votes = self._winners.setdefault(judgment.pair, [])
+            if self._finished:
+                self._compare(votes, -1)
+            votes.append((judgment.assessor, winner))
+            if self._finished:
+                self._compare(votes)
 
     def finish(self) -> "TopicTally":
         """Compare each vote that prefers an item with the votes of others on the same pair."""
-        for votes in self._winners.values():
-            for assessor, (agreed, compared) in agreement_with_others(votes).items():
-                own = self.assessors[assessor]
-                own.agreed += agreed
-                own.compared += compared
-        self._winners.clear()
+        if not self._finished:
+            for votes in self._winners.values():
+                self._compare(votes)
+        self._finished = True
         return self
+
+    def _compare(self, votes: Sequence[tuple[str, str]], sign: int = 1) -> None:
+        for assessor, (agreed, compared) in agreement_with_others(votes).items():
+            own = self.assessors[assessor]
+            own.agreed += sign * agreed
+            own.compared += sign * compared

@@ -1,21 +1,24 @@
 """A campaign's status, kept up to date: read often, worked out again only where something changed.
 
-`Watch` returns what `status` returns. It keeps each topic's view and counts, and reads only the lines that are new.
-It is a cache over the log; throwing it away costs one full reading.
+`Watch` returns what `status` returns. It begins with the stored summaries, keeps each topic's view and counts, and
+reads only the lines that are new. It is a cache over the log; throwing it away costs a reading of the summaries.
 """
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sqlalchemy import case, func, select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.live_topics import LogHead
-from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.log.replay import FORCES_REPLAY, TopicState
+from duelpool.campaign.log.summary_rows import Caption, Summary
 from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.questions.proposals import Outstanding
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.reading import ReadTopic
 from duelpool.campaign.views.status import (
     AssessorStatus,
@@ -27,17 +30,24 @@ from duelpool.campaign.views.status import (
     campaign_status,
     graded_items,
     money_status,
+    needs_strategy,
     outstanding,
     rewards_earned,
     topic_view,
 )
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
+from duelpool.campaign.views.topic_summary import TopicSummary, summarise
 from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
-from duelpool.store import Reading, holdings, schema
+from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.holdings import AssessorRow
 
 T = TypeVar("T")
+
+TALLIED_AT_MOST = 200_000
+"""Lines behind the counts that are kept to be continued; of other topics the log is counted again after a change."""
+FOLLOWED_AT_ONCE = 20
+"""Topics that are new to a watch and are read at once; of more of them, the summaries are read first."""
 
 
 class NotFound(DuelpoolError):
@@ -60,7 +70,19 @@ class _Signs:
 @dataclass(frozen=True, slots=True)
 class _Topic:
     view: TopicView
-    assessors: Mapping[str, AssessorTally]
+    known: TopicSummary
+
+    @property
+    def assessors(self) -> Mapping[str, AssessorTally]:
+        return self.known.assessors
+
+
+@dataclass(slots=True)
+class _Counted:
+    """The counts of a topic's log up to a place."""
+
+    tally: TopicTally
+    position: int
 
 
 @dataclass(slots=True)
@@ -71,7 +93,8 @@ class Watch:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _topics: TopicCache[_Topic] = field(default_factory=TopicCache)
     _tallies: dict[str, AssessorTally] = field(default_factory=dict)
-    _texts: dict[str, Topic] = field(default_factory=dict)
+    _captions: dict[str, Caption] = field(default_factory=dict)
+    _counted: dict[str, _Counted] = field(default_factory=dict)  # the latest last
     _better: dict[str, str] = field(default_factory=dict)
     _money: tuple[tuple[int, int], MoneyStatus] | None = None  # as of a ledger and its open assignments
     _signs: _Signs | None = None
@@ -96,9 +119,9 @@ class Watch:
         """Return how many topics the first look has read, and of how many."""
         return self._topics_read, len(self.campaign.live.heads())
 
-    def lines(self) -> int:
-        """Return about how many lines the log has."""
-        return sum(self.campaign.live.heads().values())
+    def lines_to_read(self) -> int:
+        """Return about how many lines the first look will read: those that no summary covers."""
+        return self.campaign.read(lambda tx: summaries.stale_lines(tx, self.campaign))
 
     def with_settings_of(self, campaign: Campaign) -> bool:
         """Go on with the same campaign under other settings; return False where all must be read again."""
@@ -135,7 +158,10 @@ class Watch:
     def text(self, topic: str) -> Topic:
         """Return a topic's question with all that belongs to it."""
         self._known(topic)
-        return self._texts[topic]
+        found = self.campaign.read(lambda tx: holdings.topic(tx, topic))
+        if found is None:
+            raise NotFound(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
+        return found
 
     def judged_by(self, topic: str) -> Mapping[str, AssessorTally]:
         """Return the per-assessor counts of a topic."""
@@ -191,13 +217,13 @@ class Watch:
     def _refresh(self, signs: _Signs) -> CampaignStatus:
         campaign = self.campaign
         campaign.live.drop_outdated(signs.heads.values())
-        if signs.heads.keys() != self._texts.keys():
-            texts = campaign.read(holdings.topics)
-            self._texts = {topic: texts[topic] for topic in signs.heads}
+        if not signs.heads.keys() <= self._captions.keys():
+            self._captions = campaign.read(stored.captions)
         if len(self._better) != signs.test_pairs:
             self._better = campaign.read(better_items)
             self._topics.forget()
             self._tallies.clear()
+            self._counted.clear()
         stamps: dict[str, Hashable] = {
             topic: (
                 head,
@@ -207,9 +233,7 @@ class Watch:
             )
             for topic, head in signs.heads.items()
         }
-        changes = self._topics.refresh(
-            stamps, lambda stale: {topic: self._read_topic(topic, signs) for topic in stale}
-        )
+        changes = self._topics.refresh(stamps, lambda stale: self._read_topics(stale, signs))
         for before, after in changes.values():
             for sign, topic in ((-1, before), (1, after)):
                 for assessor, tally in (topic.assessors if topic else {}).items():
@@ -227,30 +251,112 @@ class Watch:
             version=(self._last.version + 1) if self._last else 1,
         )
 
-    def _read_topic(self, topic: str, signs: _Signs) -> _Topic:
-        settings, head = self.campaign.settings, signs.heads[topic]
-        graded = (
-            self.campaign.read(lambda tx: graded_items(tx, topic)) if settings.stage == "grading" else None
+    def _read_topics(self, topics: Sequence[str], signs: _Signs) -> dict[str, _Topic]:
+        grading = self.campaign.settings.stage == "grading"
+        graded = self._graded(topics) if grading else {}
+        known = {topic: each for topic in topics if (each := self._unchanged(topic, signs)) is not None}
+        new = {topic for topic in topics if topic not in self._topics}
+        if len(new) > FOLLOWED_AT_ONCE:
+            known |= self._summarised(new, signs)
+        result: dict[str, _Topic] = {}
+        for topic in topics:
+            own = known.get(topic)
+            items = graded.get(topic, ()) if grading else None
+            if own is None or needs_strategy(own, topic, signs.out, grading):
+                result[topic] = self._follow(topic, signs, items, own)
+            else:
+                result[topic] = self._topic(topic, signs, items, own)
+            self._topics_read += 1
+        return result
+
+    def _graded(self, topics: Sequence[str]) -> dict[str, list[str]]:
+        only = topics[0] if len(topics) == 1 else None
+        return self.campaign.read(lambda tx: graded_items(tx, only))
+
+    def _unchanged(self, topic: str, signs: _Signs) -> TopicSummary | None:
+        """Return what is known of a topic whose log and pool are as they were: only its leases have changed."""
+        before, head = self._topics.get(topic), signs.heads[topic]
+        if before is None or before.view.pool_version != head.pool_version:
+            return None
+        return before.known if before.known.position == head.next_seq - 1 else None
+
+    def _summarised(self, topics: Collection[str], signs: _Signs) -> dict[str, TopicSummary]:
+        """Return the summaries of topics that were not seen before; those that had to be worked out are stored."""
+        rows: list[Summary] = []
+
+        def work(tx: Reading) -> dict[str, TopicSummary]:
+            rows.clear()
+            self._topics_read = 0
+            found: dict[str, TopicSummary] = {}
+            for each in summaries.read(tx, self.campaign, rows.append, topics):
+                self._topics_read += 1
+                head = signs.heads.get(each.topic)
+                # A phase that the strategy has closed is logged by following the topic.
+                if head is not None and head.next_seq - 1 == each.known.position and not each.known.unlogged:
+                    found[each.topic] = each.known
+            return found
+
+        found = self.campaign.read(work)
+        summaries.keep(self.campaign, rows)
+        return found
+
+    def _topic(
+        self,
+        topic: str,
+        signs: _Signs,
+        graded: Sequence[str] | None,
+        known: TopicSummary,
+        read: ReadTopic | None = None,
+    ) -> _Topic:
+        view = topic_view(
+            self.campaign.settings,
+            topic,
+            known,
+            self._captions[topic],
+            state=signs.state,
+            out=signs.out,
+            read=read,
+            graded=graded,
+            pool_version=signs.heads[topic].pool_version,
         )
+        return _Topic(view, known)
+
+    def _follow(
+        self, topic: str, signs: _Signs, graded: Sequence[str] | None, known: TopicSummary | None
+    ) -> _Topic:
+        """Bring a topic's live state up to date, and ask its strategy; count the lines that are new."""
 
         def work(state: TopicState) -> _Topic:
-            tally = TopicTally.of(state, self._better)
-            read = ReadTopic(topic, state.strategy, tally.usable, tuple(state.held()), state.position)
-            view = topic_view(
-                settings,
-                read,
-                tally,
-                self._texts[topic],
-                state=signs.state,
-                out=signs.out,
-                graded=graded,
-                pool_version=head.pool_version,
-            )
-            return _Topic(view, tally.assessors)
+            own, usable = known, 0 if known is None else known.judgments
+            if own is None or own.position != state.position:
+                tally = self._tally(topic, state)
+                usable = tally.usable
+                own = None
+            read = ReadTopic(topic, state.strategy, usable, tuple(state.held()), state.position)
+            if own is None:
+                own = summarise(read, tally)
+                own = replace(own, assessors={name: replace(each) for name, each in own.assessors.items()})
+            return self._topic(topic, signs, graded, own, read if graded is None else None)
 
-        result = self.campaign.live.with_state(topic, head.next_seq - 1, work)
-        self._topics_read += 1
-        return result
+        return self.campaign.live.with_state(topic, signs.heads[topic].next_seq - 1, work)
+
+    def _tally(self, topic: str, state: TopicState) -> TopicTally:
+        """Return the counts of a topic's log up to its state, continued from the last time where that is known."""
+        counted = self._counted.pop(topic, None)
+        after = 0 if counted is None else counted.position
+        lines = self.campaign.read(lambda tx: log.new_lines(tx, topic, after, state.position))
+        if counted is None or any(line.event in FORCES_REPLAY for line in lines):
+            if after:
+                lines = self.campaign.read(lambda tx: log.new_lines(tx, topic, 0, state.position))
+            counted = _Counted(TopicTally(state.counts, self._better), 0)
+        for line in lines:
+            counted.tally.add(line)
+        counted.position = state.position
+        self._counted[topic] = counted
+        total = sum(each.position for each in self._counted.values())
+        while total > TALLIED_AT_MOST and len(self._counted) > 1:
+            total -= self._counted.pop(next(iter(self._counted))).position
+        return counted.tally.finish()
 
     def _money_of(self, signs: _Signs, usable: int) -> MoneyStatus:
         """Return what the campaign cost; the seconds behind the pay are added up again only after new pay."""

@@ -20,6 +20,7 @@ from duelpool.campaign.runners.judging_session import (
     work_assignments,
 )
 from duelpool.campaign.runners.llm_session import LlmSession
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.status import status
 from duelpool.cli.campaign.llm import LLMOptions
 from duelpool.cli.helptext import DuelpoolGroup, command_group
@@ -312,6 +313,7 @@ def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
     left = max(0, now.total("expected") - now.total("judgments"))
     with progress_bar("Judging", left if limit is None else min(left, limit)) as advance:
         yield advance
+    summaries.keep_up(campaign)
 
 
 def _report(result: SessionTally | AssignmentsTally, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
+from duelpool.campaign.views import summaries
 from duelpool.cli.evaluation.simulate import prior_read
 from duelpool.cli.opening import opened
 from duelpool.cli.options import is_store
@@ -223,6 +224,7 @@ def written(output: str, name: str | None, draft: Draft, prior: Prior | None = N
         campaign, held = ready.create(store, name or stem_of(output))
         if prior is not None:
             set_prior(campaign, prior)
+        summaries.keep_up(campaign)  # of many topics, or whoever looks first would wait
     return f"Made the campaign '{campaign.name}' in {output}: {held}."
 
 

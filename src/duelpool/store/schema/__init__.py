@@ -33,6 +33,7 @@ from duelpool.store.schema.campaigns import (
     run,
     secret,
     step,
+    summary,
     test_pair,
     topic,
     topic_person,
@@ -55,7 +56,7 @@ from duelpool.store.schema.webhooks import (
     webhook_event,
 )
 
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -89,6 +90,7 @@ __all__ = [
     "session",
     "step",
     "submission",
+    "summary",
     "test_pair",
     "token",
     "topic",

@@ -310,6 +310,21 @@ log = Table(
     Index("log_by_assessor", "campaign", "assessor"),
 )
 
+summary = Table(  # derived from the log: what a topic's log, pool and settings give; see campaign/views/summaries.py
+    "summary",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    # It holds only for a topic with this last line, pool, number of test pairs, and way of counting.
+    Column("position", Integer, nullable=False),
+    Column("pool_version", Integer, nullable=False),
+    Column("tests", Integer, nullable=False),
+    Column("form", String, nullable=False),
+    Column("done", Integer, nullable=False),  # 1: the strategy needs no more judgments
+    Column("body", Text, nullable=False),  # JSON
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+)
+
 feedback = Table(  # an assessor's feedback after an assignment or a topic
     "feedback",
     metadata,

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from duelpool.agreement.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
 from duelpool.leaderboard.live import Board, History, LiveLeaderboard, Slice
 from duelpool.seeds import rng_for
-from duelpool.store import Reading, StoreError, llm
+from duelpool.store import Reading, StoreError, holdings, llm, log
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.server.guard import logger
 
@@ -45,7 +46,8 @@ class Dashboard:
 
     def refuse_while_counting(self) -> None:
         """Raise StillCounting while a long log is first read, in a background thread."""
-        if self._counted or self.watch.lines() <= LINES_AT_ONCE:
+        if self._counted or self._lines_to_read() <= LINES_AT_ONCE:
+            self._counted = True
             return
         with _COUNTING:
             if self._counting is None:
@@ -57,9 +59,16 @@ class Dashboard:
             remedy="Check again in a few seconds; judging continues meanwhile.",
         )
 
+    def _lines_to_read(self) -> int:
+        """Return about how many lines the first figures take: those without a summary, or all to score runs."""
+        campaign = self.campaign
+        scored = campaign.read(lambda tx: log.line_count(tx) if holdings.run_names(tx) else 0)
+        return scored if scored > LINES_AT_ONCE else self.watch.lines_to_read()
+
     def count(self) -> None:
         """Read the log and score the runs once, so that later requests are fast."""
         try:
+            summaries.keep_up(self.campaign)
             self.watch.look()
             if self.leaderboard.runs:
                 self.leaderboard.board(FIRST_MEASURE)

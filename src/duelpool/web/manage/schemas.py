@@ -13,11 +13,11 @@ from duelpool.campaign.views.history_pages import LedgerEntry
 from duelpool.campaign.views.status import (
     AssessorStatus,
     CampaignStatus,
-    Closing,
     MoneyStatus,
     TopicStatus,
 )
 from duelpool.campaign.views.tally import PairTally, Vote
+from duelpool.campaign.views.topic_summary import Closing
 from duelpool.shares import Share, share_over
 
 TEXT_AT_MOST = 2000
