@@ -7,6 +7,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from duelpool.campaign.imports.importer import Phases, import_file
+from duelpool.campaign.views import summaries
 from duelpool.cli.opening import audit_entry, opened, working
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, tell_notices
@@ -83,6 +84,7 @@ def import_judgments(
         )
         # A large file is imported in several transactions, so the entry follows them.
         campaign.write(audit_entry(campaign, "import", file=Path(file).name, judgments=taken.judgments))
+        summaries.keep_up(campaign)  # of a long log, or whoever looks first would wait
     tell_notices(file, taken.notices)
     if as_json:
         print_json(
