@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from duelpool.files.notices import Notice, describe
-
-if TYPE_CHECKING:  # rich takes longer to import than a small file to score
+if TYPE_CHECKING:  # rich takes longer to import than a small file to score, and files bring polars
     from rich.table import Table
+
+    from duelpool.files.notices import Notice
 
 T = TypeVar("T")
 
@@ -21,8 +21,10 @@ def tell(message: str) -> None:
     typer.echo(message, err=True)
 
 
-def tell_notices(name: str, notices: Iterable[Notice]) -> None:
+def tell_notices(name: str, notices: "Iterable[Notice]") -> None:
     """Print what a reader skipped or repaired in a file."""
+    from duelpool.files.notices import describe
+
     for line in describe(name, notices):
         tell(line)
 

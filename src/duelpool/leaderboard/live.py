@@ -15,8 +15,7 @@ import polars as pl
 from duelpool.arrays import Floats
 from duelpool.campaign.log.replay import TopicState, usable
 from duelpool.campaign.log.topic_cache import TopicCache
-from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import ReadTopic
+from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, against_baseline, behind_leader

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import read_topic, topics_of
+from duelpool.campaign.views.reading import kept_levels, read_topic, topics_of
 from duelpool.errors import BadParameter
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.files import Duplicates, Preferences, Qrels, Run

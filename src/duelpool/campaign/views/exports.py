@@ -17,7 +17,7 @@ from sqlalchemy import Row, select
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import read_counted_lines
 from duelpool.campaign.views.export_forms import FORMS
-from duelpool.campaign.views.reading import ReadTopic, read_topic, topics_of, unscored_topics
+from duelpool.campaign.views.reading import Values, kept_levels, read_topic, topics_of, unscored_topics
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
@@ -29,8 +29,6 @@ from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.statements import streamed
 
 Target: TypeAlias = str | os.PathLike[str]
-Values: TypeAlias = Literal["auto", "best", "top", "levels"]
-"""What qrels hold: the best items, the top k, or every level; "auto" follows the strategy's goal."""
 
 Progress: TypeAlias = Callable[[int], None]
 
@@ -227,28 +225,6 @@ def refuse_unscored(tx: Reading, campaign: Campaign) -> None:
         f"strategy {campaign.settings.strategy}, which scores phase by phase.",
         remedy="Import them with --phases blocks into a new campaign, or export them with --as prefs, jsonl or csv.",
     )
-
-
-def kept_levels(
-    read: ReadTopic, values: Values = "auto", k: int | None = None
-) -> tuple[tuple[str, ...], ...]:
-    """Return the levels of a topic that become grades: the best, the top k or all, by the strategy's goal.
-
-    There are none while nothing tells the items apart.
-    """
-    if not read.judged:
-        return ()
-    levels = read.strategy.result()
-    goal = getattr(read.strategy, "goal", "best")
-    wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
-    if wanted == "best":
-        return levels.levels[:1]
-    if wanted == "levels":
-        return levels.levels
-    depth = k if k is not None else getattr(read.strategy, "k", None)
-    if depth is None:
-        raise BadParameter("The top needs a size.", remedy="Give k, with --top.")
-    return levels.top(int(depth))
 
 
 def _with_duplicates(grades: Mapping[str, float], rows: list[holdings.ItemRow]) -> dict[str, float]:

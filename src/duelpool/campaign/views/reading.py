@@ -7,16 +7,21 @@ strategy and sets of integers in memory.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import is_in_challenge
 from duelpool.campaign.log.replay import LogReplay, read_counted_lines, usable
+from duelpool.errors import BadParameter
 from duelpool.records import Judgment
 from duelpool.store import Reading, holdings, log, schema
 from duelpool.strategies import STRATEGIES, Strategy
 from duelpool.strategies.parameters import split_spec
+
+Values: TypeAlias = Literal["auto", "best", "top", "levels"]
+"""What qrels hold: the best items, the top k, or every level; "auto" follows the strategy's goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,28 @@ class ReadTopic:
         if sum(map(len, levels)) < 2:
             return self.strategy.done
         return self.usable > 0 and len(levels) > 1
+
+
+def kept_levels(
+    read: ReadTopic, values: Values = "auto", k: int | None = None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the levels of a topic that become grades: the best, the top k or all, by the strategy's goal.
+
+    There are none while nothing tells the items apart.
+    """
+    if not read.judged:
+        return ()
+    levels = read.strategy.result()
+    goal = getattr(read.strategy, "goal", "best")
+    wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
+    if wanted == "best":
+        return levels.levels[:1]
+    if wanted == "levels":
+        return levels.levels
+    depth = k if k is not None else getattr(read.strategy, "k", None)
+    if depth is None:
+        raise BadParameter("The top needs a size.", remedy="Give k, with --top.")
+    return levels.top(int(depth))
 
 
 def read_topic(

@@ -11,8 +11,7 @@ from typing import Any
 
 from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.log.newcomers import waiting_newcomers
-from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import ReadTopic
+from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.records import Proposal
 from duelpool.store import log

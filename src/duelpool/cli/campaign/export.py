@@ -10,7 +10,6 @@ from duelpool.campaign.views import export_forms
 from duelpool.campaign.views.bundle import write_bundle
 from duelpool.campaign.views.exports import (
     Progress,
-    Values,
     Written,
     write_csv,
     write_levels,
@@ -18,6 +17,7 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
+from duelpool.campaign.views.reading import Values
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, progress_bar, quiet_broken_pipe, tell, tell_notices
