@@ -1,7 +1,7 @@
 """JSON lines: one object a line, with the file and the line in every error."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from duelpool.errors import BadFile, BadRecord
@@ -21,51 +21,61 @@ def json_rows(source: Source) -> Iterator[tuple[int, Row]]:
     if source.data.lstrip()[:1] == b"[":
         yield from _array(source)
         return
-    for number, line in enumerate(source.lines(), 1):
-        if line.strip():
-            yield number, _as_object(source, number, _parse(source, number, line))
+    yield from rows_of_lines(source.name, source.lines())
+
+
+def rows_of_lines(file: str, lines: Iterable[bytes]) -> Iterator[tuple[int, Row]]:
+    """Yield the line number and the object of each line that isn't blank."""
+    decode = _DECODER.decode
+    for number, line in enumerate(lines, 1):
+        try:
+            row = decode(line.decode())
+        except (ValueError, RecursionError):
+            if line.strip():
+                yield number, _as_object(file, number, _parse(file, number, line))
+            continue
+        yield number, row if type(row) is dict else _as_object(file, number, row)
 
 
 def _array(source: Source) -> Iterator[tuple[int, Row]]:
-    rows = _parse(source, None, source.data)
+    rows = _parse(source.name, None, source.data)
     for item in rows:
-        yield 1, _as_object(source, None, item)
+        yield 1, _as_object(source.name, None, item)
 
 
-def _parse(source: Source, line: int | None, text: bytes) -> Any:
+def _parse(file: str, line: int | None, text: bytes) -> Any:
     try:
         return json.loads(text.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
-        raise BadFile.at(
-            source.name, line, "The text is not UTF-8.", "JSON is UTF-8: convert the file."
-        ) from None
+        raise BadFile.at(file, line, "The text is not UTF-8.", "JSON is UTF-8: convert the file.") from None
     except json.JSONDecodeError as error:
         at = line if line is not None else error.lineno
         raise BadFile.at(
-            source.name,
+            file,
             at,
             f"This is not valid JSON ({error.msg}, column {error.colno}).",
             "Correct the line.",
         ) from None
     except (ValueError, RecursionError) as error:
-        raise BadFile.at(
-            source.name, line, f"This is not valid JSON ({error}).", "Correct the line."
-        ) from None
+        raise BadFile.at(file, line, f"This is not valid JSON ({error}).", "Correct the line.") from None
 
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _as_object(source: Source, line: int | None, value: Any) -> Row:
+def _as_object(file: str, line: int | None, value: Any) -> Row:
     if not isinstance(value, dict):
         raise BadFile.at(
-            source.name,
+            file,
             line,
             f"A JSON object was expected here, not {json.dumps(value)[:40]}.",
             "One object a line.",
         )
     return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def text_of(row: Row, *names: str) -> str | None:

@@ -1,12 +1,13 @@
 """Bytes in, bytes out: a path or standard input, plain or gzip; files written whole or not at all."""
 
 import gzip
+import io
 import os
 import sys
 import tempfile
 import weakref
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from duelpool.errors import BadFile
 
 STANDARD_INPUT = "-"
 
+BLOCK = 1 << 20
+"""Bytes that are read at once."""
+
+_START = 4096
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -57,6 +62,41 @@ Readable: TypeAlias = str | os.PathLike[str] | Source
 _already_read: "weakref.WeakSet[object]" = weakref.WeakSet()  # standard inputs: a pipe can be read once
 
 
+@dataclass(slots=True)
+class OpenSource:
+    """A file that is read as it is needed: its name, for messages, its first bytes, and the file that has the rest."""
+
+    name: str
+    start: bytes
+    file: BinaryIO
+    marked: bool = False
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the unpacked bytes, a block at a time; once only."""
+        block, self.start = self.start, b""
+        while block:
+            yield block
+            block = _read_block(self.name, self.file)
+
+    def lines(self, visit: Callable[[bytes], None] = lambda _: None) -> Iterator[bytes]:
+        """Yield the lines without their ends; `visit` gets every block before its lines are yielded. Once only."""
+        rest = b""
+        for block in self.blocks():
+            visit(block)
+            lines = (rest + block if rest else block).split(b"\n")
+            rest = lines.pop()
+            yield from lines
+        if rest:
+            yield rest
+
+    def whole(self) -> Source:
+        """Read the rest, and return all of it."""
+        data = b"".join(self.blocks())
+        if not (data[:_START].strip() or data.strip()):
+            raise _empty_file(self.name)
+        return Source(self.name, data, marked=self.marked)
+
+
 def read_source(path: Readable) -> Source:
     """Read a whole file, or standard input for "-", unpacking gzip by its first bytes, not by its name.
 
@@ -64,33 +104,69 @@ def read_source(path: Readable) -> Source:
     """
     if isinstance(path, Source):
         return path
-    name = os.fspath(path)
-    if name == STANDARD_INPUT:
-        name, data = shown_name(path), _read_standard_input()
-    else:
-        try:
-            data = Path(name).read_bytes()
-        except FileNotFoundError:
-            raise BadFile.at(name, None, "There is no such file.", "Check the path.") from None
-        except IsADirectoryError:
-            raise BadFile.at(name, None, "This is a folder, not a file.", "Name the files in it.") from None
-        except OSError as error:
-            raise BadFile.at(name, None, f"The file can't be read ({error.strerror}).") from None
-    if data.startswith(_GZIP_MAGIC):
-        data = _unpack(name, data)
-    marked = data.startswith(_UTF8_MARK)
-    if marked:
-        data = data[len(_UTF8_MARK) :]
-    if not (data[:4096].strip() or data.strip()):
-        raise BadFile.at(name, None, "The file is empty.", "Check that the step which wrote it has finished.")
-    if data.startswith(_WIDE_MARKS) or b"\0" in data[:4096]:
-        raise BadFile.at(
-            name,
-            None,
-            "The file is binary, or text in UTF-16.",
-            "Save it as plain UTF-8 text (or gzip of that).",
-        )
-    return Source(name, data, marked=marked)
+    with open_source(path) as opened:
+        return opened.whole()
+
+
+@contextmanager
+def open_source(path: Readable) -> Iterator[OpenSource]:
+    """Open a file, or standard input for "-", as `read_source` does, to be read a block at a time."""
+    if isinstance(path, Source):
+        yield OpenSource(path.name, path.data, io.BytesIO(), path.marked)
+        return
+    name = shown_name(path)
+    with _opened(os.fspath(path), name) as file:
+        magic = _first_bytes(name, file, len(_GZIP_MAGIC))
+        packed = magic == _GZIP_MAGIC
+        joined = cast("BinaryIO", _Rejoined(magic, file))
+        unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=joined)) if packed else joined
+        start = _first_bytes(name, unpacked, BLOCK)
+        marked = start.startswith(_UTF8_MARK)
+        if marked:
+            start = start[len(_UTF8_MARK) :]
+        if not start:
+            raise _empty_file(name)
+        if start.startswith(_WIDE_MARKS) or b"\0" in start[:_START]:
+            raise BadFile.at(
+                name,
+                None,
+                "The file is binary, or text in UTF-16.",
+                "Save it as plain UTF-8 text (or gzip of that).",
+            )
+        yield OpenSource(name, start, unpacked, marked)
+
+
+def _empty_file(name: str) -> BadFile:
+    return BadFile.at(name, None, "The file is empty.", "Check that the step which wrote it has finished.")
+
+
+class _Rejoined:
+    """A file whose first bytes were read already; it needn't be able to go back, as a pipe can't."""
+
+    def __init__(self, start: bytes, file: BinaryIO) -> None:
+        self._start = start
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        start, self._start = self._start, b""
+        return start + self._file.read(size - len(start) if size >= len(start) else size)
+
+
+@contextmanager
+def _opened(path: str, name: str) -> Iterator[BinaryIO]:
+    if path == STANDARD_INPUT:
+        yield _standard_input()
+        return
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 (closed below)
+    except FileNotFoundError:
+        raise BadFile.at(name, None, "There is no such file.", "Check the path.") from None
+    except IsADirectoryError:
+        raise BadFile.at(name, None, "This is a folder, not a file.", "Name the files in it.") from None
+    except OSError as error:
+        raise BadFile.at(name, None, f"The file can't be read ({error.strerror}).") from None
+    with file:
+        yield file
 
 
 def shown_name(path: str | os.PathLike[str]) -> str:
@@ -98,7 +174,7 @@ def shown_name(path: str | os.PathLike[str]) -> str:
     return "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
 
 
-def _read_standard_input() -> bytes:
+def _standard_input() -> BinaryIO:
     if sys.stdin in _already_read and not sys.stdin.isatty():
         raise BadFile.at(
             "standard input",
@@ -107,12 +183,22 @@ def _read_standard_input() -> bytes:
             "Name a file for one.",
         )
     _already_read.add(sys.stdin)
-    return sys.stdin.buffer.read()
+    return cast("BinaryIO", sys.stdin.buffer)
 
 
-def _unpack(name: str, data: bytes) -> bytes:
+def _first_bytes(name: str, file: BinaryIO, size: int) -> bytes:
+    """Return the first `size` bytes, fewer only where the file has no more: a pipe gives them in parts."""
+    parts: list[bytes] = []
+    missing = size
+    while missing and (part := _read_block(name, file, missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def _read_block(name: str, file: BinaryIO, size: int = 0) -> bytes:
     try:
-        return gzip.decompress(data)
+        return file.read(size or BLOCK)
     except EOFError:
         raise BadFile.at(
             name, None, "The gzip file is cut off: its end is missing.", "Fetch or write it again."
@@ -121,6 +207,8 @@ def _unpack(name: str, data: bytes) -> bytes:
         raise BadFile.at(
             name, None, f"The gzip file is damaged ({error}).", "Fetch or write it again."
         ) from None
+    except OSError as error:
+        raise BadFile.at(name, None, f"The file can't be read ({error.strerror}).") from None
 
 
 def stem(path: str | os.PathLike[str]) -> str:

@@ -4,80 +4,211 @@ Each gets an answered question of its own. A file may hold more judgments of a p
 them count, and the pair is not asked again.
 """
 
+import json
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
-from types import MappingProxyType
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 
-from duelpool.records import Judgment
+from duelpool.records import EFFECTS, Judgment, Outcome
 from duelpool.store import holdings, leases, log, schema
-from duelpool.store.statements import dialect_of
+from duelpool.store.statements import BulkInsert, dialect_of
 from duelpool.store.transactions import Reading, Writing
 
 UNNAMED = "imported"
 """The assessor of imported judgments that name none."""
 
+LINE = (
+    "event",
+    *log.columns_of(Judgment("t", "a", "b", Outcome.LEFT)),
+    "assignment",
+    "test_pair",
+    "told",
+    "refers_to",
+    "survivors",
+    "reason",
+)
+"""The columns of the log that an imported line fills, besides its place and its question."""
+
 _VALUES_AT_ONCE = 900
+_IDS_IN_ROW = 1 << 16
 _TRIES = 20
 
-_Pair = tuple[str, str, str, str]
+_INSERT_LINES = BulkInsert(schema.log, ("campaign", "topic", "seq", "time", "question", "attempt", *LINE))
+_QUESTION = (
+    "id",
+    "campaign",
+    "topic",
+    "asked",
+    "expires",
+    "criterion",
+    "stage",
+    "kind",
+    "a",
+    "b",
+    "left_item",
+    "right_item",
+    "assessor",
+    "phase",
+    "proposal",
+    "propensity",
+    "strategy",
+    "source",
+    "slot",
+    "occasion",
+    "state",
+    "live",
+)
+_INSERT_QUESTIONS = BulkInsert(schema.question, _QUESTION)
+_USABLE = frozenset(str(outcome) for outcome, effect in EFFECTS.items() if effect.usable)
+
+_Pair = tuple[str, str, str]  # the criterion, and the two items; for a grade, the item and ""
+
+
+class Held(NamedTuple):
+    """A judgment that may hold a slot: its columns of a question, in this order."""
+
+    criterion: str
+    stage: str
+    kind: str
+    a: str
+    b: str
+    left: str
+    right: str | None
+    assessor: str
+    phase: str
+    proposal: str
+    propensity: float | None
+    strategy: str
+    source: str
+
+
+_AT = {name: at for at, name in enumerate(LINE)}
+_fields_of = itemgetter(
+    *(
+        _AT[name]
+        for name in (
+            "event",
+            "outcome",
+            "inferred",
+            "test_pair",
+            "criterion",
+            "stage",
+            "kind",
+            "left_item",
+            "right_item",
+            "assessor",
+            "phase",
+            "proposal",
+            "propensity",
+            "strategy",
+            "repeated",
+        )
+    )
+)
+
+
+def held_by(line: Sequence[Any]) -> Held | None:
+    """Return what a line of the log holds; None for one that takes no question: no answer, inferred, a test pair."""
+    event, outcome, inferred, test_pair, criterion, stage, kind, left, right, assessor, *rest = _fields_of(
+        line
+    )
+    if event != log.JUDGMENT or outcome not in _USABLE or inferred or test_pair is not None:
+        return None
+    if right is None:
+        a, b = left, ""
+    else:
+        a, b = (left, right) if left < right else (right, left)
+    phase, proposal, propensity, strategy, repeated = rest
+    source = leases.REPEATED if repeated else leases.FROM_FILE
+    return Held(
+        criterion,
+        stage,
+        kind,
+        a,
+        b,
+        left,
+        right,
+        assessor or UNNAMED,
+        phase,
+        proposal,
+        propensity,
+        strategy,
+        source,
+    )
 
 
 @dataclass(slots=True)
 class _Taken:
-    """What live questions take: slots by pair, and occasions by pair and assessor."""
+    """What live questions of a topic take: slots by pair, and occasions by pair and assessor.
 
-    slots: dict[_Pair, set[int]] = field(default_factory=dict)
-    occasions: dict[tuple[_Pair, str], set[int]] = field(default_factory=dict)
+    Numbers are the bits of an integer, the lowest for 1.
+    """
+
+    slots: dict[_Pair, int] = field(default_factory=dict)
+    occasions: dict[tuple[_Pair, str], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tx: Reading, topics: Collection[str]) -> "_Taken":
-        columns = schema.question.c
+    def of(cls, tx: Reading, topic: str, pairs: Iterable[_Pair]) -> "_Taken":
+        """Read what the live questions of these pairs take."""
         taken = cls()
-        wanted = sorted(topics)
-        for start in range(0, len(wanted), _VALUES_AT_ONCE):
-            rows = tx.connection.execute(
-                select(
-                    columns.topic,
-                    columns.criterion,
-                    columns.a,
-                    columns.b,
-                    columns.slot,
-                    columns.assessor,
-                    columns.occasion,
-                ).where(
-                    columns.campaign == tx.campaign,
-                    columns.topic.in_(wanted[start : start + _VALUES_AT_ONCE]),
-                    columns.live == 1,
-                )
-            )
-            for topic, criterion, a, b, slot, assessor, occasion in rows:
-                pair = (topic, criterion, a, b)
-                if slot is not None:
-                    taken.slots.setdefault(pair, set()).add(slot)
-                taken.occasions.setdefault((pair, assessor), set()).add(occasion)
+        values = {"pairs": json.dumps(sorted(pairs)), "campaign": tx.campaign, "topic": topic}
+        rows = tx.connection.execute(_TAKEN[tx.connection.dialect.name], values)
+        for criterion, a, b, slot, assessor, occasion in rows.tuples().all():
+            pair = (criterion, a, b)
+            if slot is not None:
+                taken.slots[pair] = taken.slots.get(pair, 0) | 1 << slot - 1
+            taken.occasions[pair, assessor] = taken.occasions.get((pair, assessor), 0) | 1 << occasion - 1
         return taken
 
     def next_slot(self, pair: _Pair) -> int:
-        return _first_free(self.slots.setdefault(pair, set()))
+        bits = self.slots.get(pair, 0)
+        free = ~bits & (bits + 1)
+        self.slots[pair] = bits | free
+        return free.bit_length()
 
     def next_occasion(self, pair: _Pair, assessor: str) -> int:
-        return _first_free(self.occasions.setdefault((pair, assessor), set()))
+        bits = self.occasions.get((pair, assessor), 0)
+        free = ~bits & (bits + 1)
+        self.occasions[pair, assessor] = bits | free
+        return free.bit_length()
 
 
-def _first_free(taken: set[int]) -> int:
-    free = next(number for number in count(1) if number not in taken)
-    taken.add(free)
-    return free
+# The pairs travel as one JSON text, so that the statement is the same for one and for thousands.
+_TAKEN_COLUMNS = """
+    select q.criterion, q.a, q.b, q.slot, q.assessor, q.occasion from {pairs} as p
+    join question as q on q.campaign = :campaign and q.topic = :topic
+    and q.criterion = {0} and q.a = {1} and q.b = {2} and q.live = 1
+"""
+_TAKEN = {
+    "sqlite": text(
+        _TAKEN_COLUMNS.replace(
+            "join", "cross join"
+        ).format(  # a cross join is not reordered: the pairs come first
+            *(f"json_extract(p.value, '$[{at}]')" for at in range(3)), pairs="json_each(:pairs)"
+        )
+    ),
+    "postgresql": text(
+        _TAKEN_COLUMNS.format(
+            *(f"p.value ->> {at}" for at in range(3)), pairs="json_array_elements(cast(:pairs as json))"
+        )
+    ),
+}
 
 
 def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
     """Append imported judgments to the log and take their slots; return their seqs."""
-    questions = create_questions(tx, dict(enumerate(judgments)))
+    by_topic: dict[str, dict[int, Held]] = {}
+    for at, judgment in enumerate(judgments):
+        line = (log.JUDGMENT, *log.columns_of(judgment).values(), None, None, 1, None, None, None)
+        if (held := held_by(line)) is not None:
+            by_topic.setdefault(judgment.topic, {})[at] = held
+    questions: dict[int, str] = {}
+    for topic, own in by_topic.items():
+        questions |= zip(own, create_questions(tx, topic, list(own.values())), strict=True)
     return [
         log.append_judgment(
             tx,
@@ -89,30 +220,88 @@ def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
     ]
 
 
-def create_questions(
+def find_questions(tx: Reading, topic: str, ids: Collection[str]) -> dict[str, float]:
+    """Return those of the ids that are questions of a topic, with the times at which they were asked."""
+    values = {"ids": json.dumps(sorted(ids)), "campaign": tx.campaign, "topic": topic}
+    rows = tx.connection.execute(_FIND[tx.connection.dialect.name], values)
+    return {row.id: row.asked for row in rows}
+
+
+_FIND_QUESTIONS = """
+    select q.id, q.asked from {ids} as p
+    cross join question as q where q.id = p.value and q.campaign = :campaign and q.topic = :topic
+"""
+_FIND = {
+    "sqlite": text(_FIND_QUESTIONS.format(ids="json_each(:ids)")),
+    "postgresql": text(_FIND_QUESTIONS.format(ids="json_array_elements_text(cast(:ids as json))")),
+}
+
+
+def append_lines(
     tx: Writing,
-    judgments: Mapping[int, Judgment],
+    topic: str,
+    after: int,
+    lines: Sequence[Sequence[Any]],
     *,
     retracted: Collection[int] = (),
-    given: Mapping[int, str] = MappingProxyType({}),
-) -> dict[int, str]:
-    """Create a question for each judgment that counts towards the cap, and return their ids by place.
+    given: Sequence[str] = (),
+) -> None:
+    """Append lines, each as its columns `LINE`, to a topic's log, and create the questions that hold their slots.
 
-    The judgments at the places `retracted` take no slot. `given` are ids by place; other ids are random. When another
+    The caller has moved the topic's next seq from `after` + 1 to behind these lines. The judgments at the places
+    `retracted` take no slot. `given` has the id of each line's question, or "" for any.
+    """
+    questions: list[str | None] = [None] * len(lines)
+    holding = [(at, held) for at, line in enumerate(lines) if (held := held_by(line)) is not None]
+    ids = create_questions(
+        tx,
+        topic,
+        [held for _, held in holding],
+        retracted={place for place, (at, _) in enumerate(holding) if at in retracted} if retracted else (),
+        given=[given[at] for at, _ in holding] if given else (),
+    )
+    for (at, _), question in zip(holding, ids, strict=True):
+        questions[at] = question
+    campaign, now = tx.campaign, tx.now
+    _INSERT_LINES.run(
+        tx.connection,
+        (
+            (campaign, topic, seq, now, question, None if question is None else 1, *line)
+            for seq, (question, line) in enumerate(zip(questions, lines, strict=True), after + 1)
+        ),
+    )
+
+
+def create_questions(
+    tx: Writing,
+    topic: str,
+    held: Sequence[Held],
+    *,
+    retracted: Collection[int] = (),
+    given: Sequence[str] = (),
+) -> list[str]:
+    """Create a question for each judgment of a topic, and return their ids.
+
+    The judgments at the places `retracted` take no slot. `given` are ids by place, "" for any. When another
     transaction takes a slot first, the judgment takes the next one.
     """
-    waiting = [at for at, judgment in judgments.items() if judgment.effect.usable and not judgment.inferred]
-    ids = {at: given.get(at) or secrets.token_hex(8) for at in waiting}
-    _enrol(tx, {judgments[at].assessor for at in waiting})
+    if not held:
+        return []
+    _enrol(tx, {each.assessor for each in held})
+    ids = [""] * len(held)
+    waiting: Sequence[int] = range(len(held))
     for _ in range(_TRIES):
-        taken = _Taken.of(tx, {judgments[at].topic for at in waiting})
+        new = _new_ids(len(waiting))
+        for at in waiting:
+            ids[at] = (given[at] if given else "") or next(new)
+        taken = _Taken.of(tx, topic, {(held[at].criterion, held[at].a, held[at].b) for at in waiting})
+        about = (tx.campaign, topic, tx.now, tx.now)
         rows = [
-            {"id": ids[at], "campaign": tx.campaign, "asked": tx.now, "expires": tx.now}
-            | _question_columns(judgments[at])
-            | _slot_columns(judgments[at], at in retracted, taken)
-            for at in waiting
+            (ids[at], *about, *held[at], *_slot_columns(held[at], at in retracted, taken)) for at in waiting
         ]
-        written = set(_insert(tx, rows))
+        if _INSERT_QUESTIONS.run_whole(tx.connection, rows):
+            return ids
+        written = set(_insert_one_by_one(tx, rows))
         waiting = [at for at in waiting if ids[at] not in written]
         if not waiting:
             return ids
@@ -121,8 +310,16 @@ def create_questions(
     )
 
 
+def _new_ids(count: int) -> Iterator[str]:
+    """Yield ids that nobody has: neighbours in the index, for a database writes one page faster than many."""
+    for start in range(0, count, _IDS_IN_ROW):
+        prefix = secrets.token_hex(6)
+        for at in range(min(_IDS_IN_ROW, count - start)):
+            yield f"{prefix}{at:04x}"
+
+
 def _enrol(tx: Writing, people: Iterable[str]) -> None:
-    wanted = sorted({person or UNNAMED for person in people})
+    wanted = sorted(people)
     columns = schema.assessor.c
     known: set[str] = set()
     for start in range(0, len(wanted), _VALUES_AT_ONCE):
@@ -135,46 +332,17 @@ def _enrol(tx: Writing, people: Iterable[str]) -> None:
             holdings.enrol(tx, person, "imported")
 
 
-def _insert(tx: Writing, rows: Sequence[dict[str, Any]]) -> Iterable[str]:
-    if not rows:
-        return ()
+def _insert_one_by_one(tx: Writing, rows: Sequence[tuple[Any, ...]]) -> Iterable[str]:
+    """Insert the questions whose slots are free, and return their ids."""
     new = dialect_of(tx.connection).insert(schema.question).on_conflict_do_nothing()
-    return tx.connection.execute(new.returning(schema.question.c.id), list(rows)).scalars()
+    named = [dict(zip(_QUESTION, row, strict=True)) for row in rows]
+    return tx.connection.execute(new.returning(schema.question.c.id), named).scalars()
 
 
-def _question_columns(judgment: Judgment) -> dict[str, Any]:
-    """Return the columns of a question that its judgment determines."""
-    a, b = _key(judgment)
-    return {
-        "topic": judgment.topic,
-        "criterion": judgment.criterion,
-        "stage": judgment.stage,
-        "kind": str(judgment.kind),
-        "a": a,
-        "b": b,
-        "left_item": judgment.left,
-        "right_item": judgment.right,
-        "assessor": judgment.assessor or UNNAMED,
-        "phase": judgment.phase,
-        "proposal": judgment.proposal,
-        "propensity": judgment.propensity,
-        "strategy": judgment.strategy,
-        "source": leases.REPEATED if judgment.repeated else leases.FROM_FILE,
-    }
-
-
-def _slot_columns(judgment: Judgment, retracted: bool, taken: _Taken) -> dict[str, Any]:
-    """Return the columns of a question's slot: the next free one, or none when its judgment is retracted."""
+def _slot_columns(held: Held, retracted: bool, taken: _Taken) -> tuple[int | None, int, str, int | None]:
+    """Return a question's slot, occasion, state and live: the next free slot, or none when it is retracted."""
     if retracted:
-        return {"slot": None, "occasion": 1, "state": leases.RETRACTED, "live": None}
-    pair = (judgment.topic, judgment.criterion, *_key(judgment))
-    return {
-        "slot": None if judgment.repeated else taken.next_slot(pair),
-        "occasion": taken.next_occasion(pair, judgment.assessor or UNNAMED),
-        "state": leases.ANSWERED,
-        "live": 1,
-    }
-
-
-def _key(judgment: Judgment) -> tuple[str, str]:
-    return (judgment.left, "") if judgment.right is None else judgment.pair
+        return None, 1, leases.RETRACTED, None
+    pair = (held.criterion, held.a, held.b)
+    slot = None if held.source == leases.REPEATED else taken.next_slot(pair)
+    return slot, taken.next_occasion(pair, held.assessor), leases.ANSWERED, 1

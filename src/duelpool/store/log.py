@@ -171,6 +171,13 @@ def head(tx: Reading, topic: str) -> int:
     return int(last or 0)
 
 
+def heads(tx: Reading) -> dict[str, int]:
+    """Return the seq of the last line of each topic's log, 0 for an empty one."""
+    columns = schema.topic.c
+    rows = tx.connection.execute(select(columns.id, columns.next_seq).where(columns.campaign == tx.campaign))
+    return {row.id: row.next_seq - 1 for row in rows}
+
+
 def closed_phases(tx: Reading, topic: str) -> set[str]:
     """Return the names of the phases that a topic's log has closed."""
     columns = schema.log.c

@@ -6,13 +6,13 @@ long as PostgreSQL does.
 
 import sqlite3
 from collections import namedtuple
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Executable, Row, Select, SelectBase
+from sqlalchemy import Connection, Executable, Row, Select, SelectBase, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import psycopg
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 _DIALECTS: Mapping[str, tuple[Any, Any]] = {
     "sqlite": (sqlite, sqlite.dialect(paramstyle="named")),
@@ -107,6 +107,44 @@ class Statement:
         if make is None:
             make = compiled.row = namedtuple("Row", [column[0] for column in cursor.description])
         return [make(*row) for row in rows]
+
+
+class BulkInsert:
+    """An insert of many rows, as tuples of these columns: `executemany` on SQLite, `COPY` on PostgreSQL."""
+
+    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+        names = ", ".join(columns)
+        places = ", ".join("?" * len(columns))
+        self._text = {
+            "sqlite": f"INSERT INTO {table.name} ({names}) VALUES ({places})",
+            "postgresql": f"COPY {table.name} ({names}) FROM STDIN",
+        }
+
+    def run(self, connection: Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert the rows."""
+        text = self._text[connection.dialect.name]
+        driver: Any = connection.connection.dbapi_connection
+        try:
+            if connection.dialect.name == "sqlite":
+                driver.executemany(text, rows)
+                return
+            with driver.cursor() as cursor, cursor.copy(text) as copy:
+                for row in rows:
+                    copy.write_row(row)
+        except _errors(connection) as error:
+            raise _sqlalchemy_error(connection, text, {}, error) from error
+
+    def run_whole(self, connection: Connection, rows: Iterable[tuple[Any, ...]]) -> bool:
+        """Insert the rows, or none of them where a unique key refuses one; return whether they were inserted."""
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute("SAVEPOINT whole_insert")
+        try:
+            self.run(connection, rows)
+        except IntegrityError:
+            driver.execute("ROLLBACK TO SAVEPOINT whole_insert")
+            return False
+        driver.execute("RELEASE SAVEPOINT whole_insert")
+        return True
 
 
 def _errors(connection: Connection) -> type[Exception]:

@@ -6,24 +6,25 @@ closed phase, a retraction) are written together with their whole topic, and onl
 did when the import was planned.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
 from duelpool.campaign.imports.entries import FOLLOW_UPS, Entry
-from duelpool.campaign.imports.overlaps import question_id
+from duelpool.campaign.imports.overlaps import question_id, times_in_campaign
+from duelpool.campaign.imports.rows import AT, PLACE, Row, TopicRows, entry_of
 from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import counted_lines
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
-from duelpool.files.source import Source
 from duelpool.store import Reading, Writing, imports, log, schema
 from duelpool.store.statements import dialect_of
 
-_WRITE_AT_ONCE = 1000
+_HEAD = len(PLACE)
+_ROW, _SEQ, _FINGERPRINT, _EVENT, _REFERS_TO = (
+    AT[name] for name in ("row", "seq", "fingerprint", "event", "refers_to")
+)
 
 
 class Changed(DuelpoolError):
@@ -37,11 +38,6 @@ class Batch:
     file: str
     digest: str
     again: bool
-
-    @classmethod
-    def of(cls, source: Source, rows: Sequence[tuple[int, int]], again: bool) -> "Batch":
-        """Return the batch of these rows of a file."""
-        return cls(source.name, sha256(source.data + repr(sorted(rows)).encode()).hexdigest(), again)
 
     def enter(self, tx: Writing, lines: int, *, done: bool) -> "Progress":
         """Record the import of the file, finished (`done`) or begun; refuse a file that was imported before."""
@@ -144,15 +140,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The entries to write to one topic's log, and the seq after which they go."""
+    """The rows to write to one topic's log, and the seq after which they go."""
 
     after: int
-    entries: tuple[Entry, ...]
+    rows: TopicRows
 
 
-def seqs_of(entries: Sequence[Entry], after: int) -> dict[int | None, int]:
+def seqs_of(seqs: Iterable[int | None], after: int) -> dict[int | None, int]:
     """Map the seq of each line in the file's log to its seq in the campaign's log."""
-    return {entry.seq: after + at for at, entry in enumerate(entries, 1)}
+    return {seq: after + at for at, seq in enumerate(seqs, 1)}
 
 
 def as_line(entry: Entry, seq: int, seqs: Mapping[int | None, int]) -> log.Line:
@@ -166,62 +162,61 @@ def as_line(entry: Entry, seq: int, seqs: Mapping[int | None, int]) -> log.Line:
         at_once=entry.at_once,
         assignment=entry.assignment,
         test_pair=entry.test_pair,
-        refers_to=_referred(entry, seqs),
+        refers_to=_referred(entry.topic, entry.event, entry.refers_to, seqs),
         phase=entry.phase,
         survivors=entry.survivors,
     )
 
 
-def _referred(entry: Entry, seqs: Mapping[int | None, int]) -> int | None:
-    if entry.event not in FOLLOW_UPS:
+def _referred(topic: str, event: str, refers_to: int | None, seqs: Mapping[int | None, int]) -> int | None:
+    if event not in FOLLOW_UPS:
         return None
-    if entry.refers_to not in seqs:
+    if refers_to not in seqs:
         raise BadRecord(
-            f"A line of topic '{entry.topic}' refers to line {entry.refers_to}, which isn't in the file.",
+            f"A line of topic '{topic}' refers to line {refers_to}, which isn't in the file.",
             remedy="Import the whole log, or leave out retractions.",
         )
-    return seqs[entry.refers_to]
-
-
-def depend_on_each_other(entries: Iterable[Entry]) -> bool:
-    """Whether some lines depend on earlier ones, so that all must be written together."""
-    return any(entry.event in (*FOLLOW_UPS, log.PHASE_CLOSED, log.REWIND) for entry in entries)
+    return seqs[refers_to]
 
 
 def write_batch(tx: Writing, *, batch: Batch, plan: Mapping[str, Part]) -> None:
     """Write all topics' lines at once; each topic's log must end where it did when the import was planned."""
-    batch.enter(tx, sum(len(part.entries) for part in plan.values()), done=True)
+    batch.enter(tx, sum(len(part.rows) for part in plan.values()), done=True)
     for topic in sorted(plan):
-        write_part(tx, topic=topic, part=plan[topic])
+        write_part(tx, batch, topic, list(plan[topic].rows), after=plan[topic].after)
 
 
-def write_part(tx: Writing, *, topic: str, part: Part, anywhere: bool = False) -> None:
-    """Append lines to a topic's log, which must end where the import was planned, or `anywhere`."""
+def write_part(
+    tx: Writing, batch: Batch, topic: str, rows: Sequence[Row], *, after: int | None = None
+) -> None:
+    """Append rows to a topic's log, which must end `after` this line where it is given."""
+    others = [row for row in rows if row[_EVENT] != log.JUDGMENT]
     topics = schema.topic.c
     where = [topics.campaign == tx.campaign, topics.id == topic]
-    if not anywhere:
-        where.append(topics.next_seq == part.after + 1)
-    pool_changes = 1 if newcomers_of(part.entries) else 0  # so that every process reloads the pool
+    if after is not None:
+        where.append(topics.next_seq == after + 1)
+    pool_changes = 1 if _newcomers_join(others) else 0  # so that every process reloads the pool
     next_seq = tx.connection.execute(
         update(schema.topic)
         .where(*where)
         .values(
-            next_seq=topics.next_seq + len(part.entries),
+            next_seq=topics.next_seq + len(rows),
             pool_version=topics.pool_version + pool_changes,
         )
         .returning(topics.next_seq)
     ).scalar_one_or_none()
     if next_seq is None:
         raise Changed(f"Topic '{topic}' was judged during the import.")
-    part = Part(int(next_seq) - 1 - len(part.entries), part.entries)
-    seqs = seqs_of(part.entries, part.after)
-    rows = [
-        _row(entry, tx.campaign, part.after + at, seqs, tx.now) for at, entry in enumerate(part.entries, 1)
-    ]
-    for at, question in _held(tx, part, seqs).items():
-        rows[at] |= {"question": question, "attempt": 1}
-    for start in range(0, len(rows), _WRITE_AT_ONCE):
-        tx.connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
+    after = int(next_seq) - 1 - len(rows)
+    known = times_in_campaign(tx, topic, rows) if batch.again else {}  # these count once more
+    given = ["" if row[_ROW] in known else question_id(tx.campaign, row[_FINGERPRINT]) for row in rows]
+    lines: list[tuple[Any, ...]] = [row[_HEAD:] for row in rows]
+    retracted: Collection[int] = ()
+    if others:
+        seqs = seqs_of((row[_SEQ] for row in rows), after)
+        retracted = _retracted(topic, rows, after, seqs)
+        lines = [_with_reference(topic, line, seqs) for line in lines]
+    imports.append_lines(tx, topic, after, lines, retracted=retracted, given=given)
 
 
 def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
@@ -230,24 +225,20 @@ def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
     return frozenset(item for closing in closings for item in closing.survivors)
 
 
-def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, str]:
-    """Create the questions that hold the slots of the judgments; return their ids by the entry's index."""
-    lines = [as_line(entry, part.after + at, seqs) for at, entry in enumerate(part.entries, 1)]
+def _newcomers_join(others: Iterable[Row]) -> bool:
+    return bool(newcomers_of([entry_of("", row) for row in others if row[_EVENT] == log.PHASE_CLOSED]))
+
+
+def _retracted(topic: str, rows: Sequence[Row], after: int, seqs: Mapping[int | None, int]) -> frozenset[int]:
+    """Return the places of the judgments that don't count at the end of these rows."""
+    lines = [as_line(entry_of(topic, row), after + at, seqs) for at, row in enumerate(rows, 1)]
     counts = counted_lines(lines)
-    judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
-    retracted_at = {at for at in judged if not counts.keeps(lines[at].seq)}
-    given = {at: question_id(tx.campaign, entry) for at, entry in enumerate(part.entries)}
-    return imports.create_questions(tx, judged, retracted=retracted_at, given=given)
+    return frozenset(at for at, line in enumerate(lines) if line.judgment and not counts.keeps(line.seq))
 
 
-def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:
-    row: dict[str, Any] = {column.name: None for column in schema.log.columns}
-    row |= {"campaign": campaign, "topic": entry.topic, "seq": seq, "event": entry.event, "time": now}
-    row |= {"assignment": entry.assignment, "reason": entry.reason or None}
-    row["refers_to"] = _referred(entry, seqs)
-    if entry.event in (log.PHASE_CLOSED, log.REWIND):
-        row["phase"] = entry.phase
-        row["survivors"] = json.dumps(entry.survivors) if entry.event == log.PHASE_CLOSED else None
-    if entry.judgment is not None:
-        row |= log.columns_of(entry.judgment) | {"test_pair": entry.test_pair, "told": int(entry.at_once)}
-    return row
+def _with_reference(topic: str, line: tuple[Any, ...], seqs: Mapping[int | None, int]) -> tuple[Any, ...]:
+    """Return a line that refers to another by that one's seq in the campaign's log."""
+    if line[0] == log.JUDGMENT:
+        return line
+    at = _REFERS_TO - _HEAD
+    return (*line[:at], _referred(topic, line[0], line[at], seqs), *line[at + 1 :])

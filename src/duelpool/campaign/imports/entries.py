@@ -1,7 +1,7 @@
 """The lines of a file as entries of a campaign's log: read, chosen, and matched with its topics and items."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -10,11 +10,11 @@ from sqlalchemy import select
 
 from duelpool.errors import BadFile, BadParameter, BadRecord, known_names
 from duelpool.files import PreferenceForm
-from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, text_of
+from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, rows_of_lines, text_of
 from duelpool.files.judgments import judgment_from_json
 from duelpool.files.notices import Tally
-from duelpool.files.preferences import preferences_of
-from duelpool.files.source import Source
+from duelpool.files.preferences import Preferences, preferences_of
+from duelpool.files.source import OpenSource, Source
 from duelpool.records import Judgment
 from duelpool.store import Reading, holdings, log, schema
 
@@ -48,23 +48,43 @@ class Entry:
     )
 
 
-def entries_of(source: Source, form: PreferenceForm | None, tally: Tally) -> Iterator[Entry]:
-    """Yield the entries of a file: preferences in one of their forms, or the lines of a log."""
+def given_rows(
+    opened: OpenSource, form: PreferenceForm | None, tally: Tally, visit: Callable[[bytes], None]
+) -> tuple[Source, Iterator[tuple[int | None, Row]]]:
+    """Return a file for messages, and its rows with their lines: preferences in one of their forms, or a log.
+
+    JSON lines are read as they are needed, and `visit` gets their bytes; other forms are read whole.
+    """
+    first = opened.start.lstrip()[:1]
+    if first == b"{" and form in (None, "jsonl"):
+        return Source(opened.name, b""), rows_of_lines(opened.name, opened.lines(visit))
+    source = opened.whole()
+    visit(source.data)
     if form == "jsonl" or (form is None and is_json(source)):
-        for line, row in json_rows(source):
-            try:
-                yield _entry_from_json(row, line)
-            except BadRecord as error:
-                raise BadFile.at(source.name, line, error.problem, error.remedy) from None
-        return
-    preferences = preferences_of(source, form)
+        return source, json_rows(source)
+    return source, _rows_of_preferences(preferences_of(source, form), tally)
+
+
+def _rows_of_preferences(preferences: Preferences, tally: Tally) -> Iterator[tuple[int | None, Row]]:
     for notice in preferences.notices:
         tally.add(notice.what, notice.first_line, notice.count)
-    for judgment in preferences.judgments():
-        yield Entry(judgment.topic, log.JUDGMENT, judgment=judgment)
+    sides_known = preferences.sides_known
+    for topic, left, right, outcome, *inferred in preferences.frame.iter_rows():
+        row = {"topic": topic, "left": left, "right": right, "outcome": outcome, "sides_known": sides_known}
+        if any(inferred):
+            row["inferred"] = True
+        yield None, row
 
 
-def _entry_from_json(row: Row, line: int) -> Entry:
+def entry_from_json(file: str, row: Row, line: int | None) -> Entry:
+    """Return the line of a log that a JSON object describes; refuse it with its line."""
+    try:
+        return _entry_from_json(row, line)
+    except BadRecord as error:
+        raise BadFile.at(file, line, error.problem, error.remedy) from None
+
+
+def _entry_from_json(row: Row, line: int | None) -> Entry:
     event = text_of(row, "event") or log.JUDGMENT
     if event not in _EVENTS:
         raise BadRecord(f"There is no event called '{event}'.", remedy=known_names(event, _EVENTS))
@@ -88,7 +108,7 @@ def _entry_from_json(row: Row, line: int) -> Entry:
             at_once=at_once,
             test_pair=text_of(row, "test_pair"),
             question=given.question,
-            fingerprint=_fingerprint(given),
+            fingerprint=fingerprint_of(given.topic, given.question, given.time, given.seq, given.assessor),
             **common,
         )
     topic = text_of(row, "topic")
@@ -105,16 +125,21 @@ def _entry_from_json(row: Row, line: int) -> Entry:
     return Entry(topic, event, phase=text_of(row, "phase") or "", survivors=tuple(survivors), **common)
 
 
-def _fingerprint(given: Judgment) -> str:
+def fingerprint_of(topic: str, question: str, time: str, seq: int | None, assessor: str) -> str:
     """Return what a judgment is recognised by in any file of the log that it came from; "" where nothing tells."""
-    if not given.question or (given.seq is None and not given.time):
+    if not question or (seq is None and not time):
         return ""
-    place = given.assessor if given.seq is None else given.seq
-    return sha256(json.dumps([given.topic, given.question, given.time, place]).encode()).hexdigest()
+    place = assessor if seq is None else seq
+    return sha256(json.dumps([topic, question, time, place]).encode()).hexdigest()
 
 
-def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, int]]) -> Iterator[Entry]:
-    """Yield the entries of the given ranges of rows, range by range in the given order, numbered by range and block."""
+def chosen(
+    source: Source, given: Iterator[tuple[int | None, Row]], rows: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, int, Row]]:
+    """Yield the rows of the given ranges, range by range in the given order: number, line, range, and what it says.
+
+    Where the line isn't known, the number of the row stands for it, below 0.
+    """
     end = 0
     for first, last in sorted(rows):
         if not end < first <= last:
@@ -123,24 +148,26 @@ def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, i
                 remedy="Example: 1-100,201-300",
             )
         end = last
-    parts: list[list[Entry]] = [[] for _ in range(max(1, len(rows)))]
+    in_order = list(rows) == sorted(rows)
+    later: list[list[tuple[int, int, int, Row]]] = [[] for _ in rows]
     number = 0
-    for number, entry in enumerate(entries, 1):
-        part = next((at for at, (first, last) in enumerate(rows) if first <= number <= last), None)
-        if rows and part is None:
-            continue
-        line = entry.line if entry.line is not None else -number
-        parts[part or 0].append(replace(entry, line=line, row=number))
+    for number, (line, row) in enumerate(given, 1):
+        part = 0
+        if rows:
+            part = next((at for at, (first, last) in enumerate(rows) if first <= number <= last), -1)
+        place = (number, -number if line is None else line, part, row)
+        if part < 0:
+            entry_from_json(source.name, row, line)  # what isn't chosen must be in order too
+        elif in_order:
+            yield place
+        else:
+            later[part].append(place)
     if end > number:
         raise BadFile.at(
             source.name, None, f"The file has {number} rows, and --rows names row {end}.", "Check --rows."
         )
-    block, before = 0, ("", -1)
-    for part, own in enumerate(parts):
-        for entry in own:
-            if (entry.topic, part) != before:
-                block, before = block + 1, (entry.topic, part)
-            yield replace(entry, part=part, block=block)
+    for of_part in later:
+        yield from of_part
 
 
 def line_of_row(source: Source, row: int) -> int | None:
@@ -177,80 +204,12 @@ def read_ids(tx: Reading) -> CampaignIds:
     return CampaignIds(topics, frozenset(holdings.test_pairs(tx)))
 
 
-def match_entries(
-    source: Source, entries: Sequence[Entry], known: CampaignIds, skip_unknown: bool, tally: Tally
-) -> Iterator[Entry]:
-    """Yield the entries that match the campaign, by canonical ids; count the others, or refuse them with their line."""
-    left_out: set[tuple[str, int]] = set()
-    above = _LinesAbove(source)
-    for entry in entries:
-        above.add(entry)
-        unknown = _unknown(entry, known)
-        if unknown:
-            line = line_of(source, entry)
-            if not skip_unknown:
-                raise BadFile.at(source.name, line, unknown[1], "Add it to the campaign, or remove the line.")
-            tally.add(unknown[0], line)
-        elif (canonical := _canonical(entry, known, tally)) is not None:
-            if entry.event in FOLLOW_UPS and (entry.topic, entry.refers_to) in left_out:
-                tally.add("retractions and restorations of judgments that were left out, left out too")
-                continue
-            above.refuse_unknown_reference(entry)
-            yield canonical
-            continue
-        if entry.seq is not None:
-            left_out.add((entry.topic, entry.seq))
+def line_of(source: Source, line: int | None) -> int | None:
+    """Return a line of the file; a number below 0 stands for the row of that number."""
+    return line if line is None or line > 0 else line_of_row(source, -line)
 
 
-class _LinesAbove:
-    """The lines of a log so far: each is there once, and what refers to a judgment comes below it."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._by_seq: dict[tuple[str, int], Entry] = {}
-        self._by_fingerprint: dict[str, Entry] = {}
-
-    def add(self, entry: Entry) -> None:
-        """Take in a line; refuse one that repeats a line above."""
-        first = None
-        if entry.seq is not None:
-            first = self._by_seq.setdefault((entry.topic, entry.seq), entry)
-        elif entry.fingerprint:
-            first = self._by_fingerprint.setdefault(entry.fingerprint, entry)
-        if first is None or first is entry:
-            return
-        both = f"question '{entry.question}'" if entry.seq is None else f"seq {entry.seq}"
-        raise BadFile.at(
-            self._source.name,
-            line_of(self._source, entry),
-            f"Row {entry.row} repeats row {first.row} (line {line_of(self._source, first)}): "
-            f"both have {both} of topic '{entry.topic}'.",
-            "Remove one of them. Import the logs of several campaigns one by one.",
-        )
-
-    def refuse_unknown_reference(self, entry: Entry) -> None:
-        """Refuse a retraction or restoration of what isn't a judgment above it."""
-        if entry.event not in FOLLOW_UPS or entry.refers_to is None:
-            return
-        referred = self._by_seq.get((entry.topic, entry.refers_to))
-        if referred is None or referred.judgment is None:
-            raise BadFile.at(
-                self._source.name,
-                line_of(self._source, entry),
-                f"A line of topic '{entry.topic}' refers to line {entry.refers_to}, which isn't in the file "
-                "as a judgment above it.",
-                "Import the whole log in its order, or leave out retractions.",
-            )
-
-
-def line_of(source: Source, entry: Entry) -> int | None:
-    """Return the line of the file that an entry came from."""
-    if entry.line is None or entry.line > 0:
-        return entry.line
-    return line_of_row(source, -entry.line)
-
-
-def _unknown(entry: Entry, known: CampaignIds) -> tuple[str, str] | None:
+def unknown_in(entry: Entry, known: CampaignIds) -> tuple[str, str] | None:
     """Return what of an entry the campaign doesn't know, as it is counted and as it is refused; else None."""
     items = known.canonical.get(entry.topic)
     if items is None:
@@ -270,7 +229,8 @@ def _unknown(entry: Entry, known: CampaignIds) -> tuple[str, str] | None:
     return None
 
 
-def _canonical(entry: Entry, known: CampaignIds, tally: Tally) -> Entry | None:
+def canonical(entry: Entry, known: CampaignIds, tally: Tally) -> Entry | None:
+    """Return a judgment of duplicates as one of the items that are judged for them; None where both are the same."""
     judgment = entry.judgment
     if judgment is None or entry.test_pair is not None:
         return entry

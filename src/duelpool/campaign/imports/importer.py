@@ -9,11 +9,11 @@ survivors. A phase that closes with fewer judgments than its rule needs is refus
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Literal, TypeAlias
 
 from duelpool.campaign.campaign import Campaign
@@ -23,40 +23,35 @@ from duelpool.campaign.imports.batch import (
     Part,
     Progress,
     as_line,
-    depend_on_each_other,
     newcomers_of,
     seqs_of,
     write_batch,
     write_part,
 )
-from duelpool.campaign.imports.entries import (
-    CampaignIds,
-    Entry,
-    chosen,
-    entries_of,
-    line_of,
-    match_entries,
-    read_ids,
-)
-from duelpool.campaign.imports.overlaps import counting_again, refuse_overlap, times_in_campaign
+from duelpool.campaign.imports.entries import CampaignIds, Entry, line_of, read_ids
+from duelpool.campaign.imports.overlaps import refuse_overlap
 from duelpool.campaign.imports.phases import BadPhase, PhaseReader, PhaseRow
+from duelpool.campaign.imports.reading import FileRows, read_rows
+from duelpool.campaign.imports.rows import Row, TopicRows, row_of
 from duelpool.campaign.log.newcomers import CHALLENGE, own_strategy
 from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
 from duelpool.campaign.views.reading import read_topic
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
-from duelpool.files.source import Source, read_source
+from duelpool.files.source import Source
 from duelpool.records import Judgment, PhaseClosed
-from duelpool.store import Reading, Writing, log
+from duelpool.store import Reading, Writing, holdings, log
+from duelpool.strategies import STRATEGIES
 from duelpool.strategies.base import InPhases, Shortfall, Strategy
 from duelpool.strategies.elimination import Elimination
+from duelpool.strategies.parameters import split_spec
 from duelpool.strategies.phases import short_phase
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
 """Where phases come from: the file itself, or the order of its rows."""
 
-AT_ONCE = 400  # lines of a transaction: others wait a few hundredths of a second for it
+AT_ONCE = 1000  # lines of a transaction: others wait about a tenth of a second for it
 BREATH_SECONDS = 0.02  # between two transactions, so that others can write
 _TRIES = 5
 
@@ -111,164 +106,167 @@ def import_file(
             "Finals can be left out only where the rows are read as phases.",
             remedy="Give --phases blocks, and --skip-finals 1 or more.",
         )
-    source = read_source(path)
-    batch = Batch.of(source, rows, again)
     tally = Tally()
-    entries = list(chosen(source, entries_of(source, form, tally), rows))
     known = campaign.read(read_ids)
-    entries = [
-        entry if entry.judgment is None or entry.judgment.assessor or not assessor else _by(entry, assessor)
-        for entry in match_entries(source, entries, known, skip_unknown, tally)
-    ]
-    if not entries:
+    file = read_rows(path, known, tally, form=form, rows=rows, skip_unknown=skip_unknown, assessor=assessor)
+    batch = Batch(file.source.name, file.digest, again)
+    if not file.topics:
         raise BadFile.at(
-            source.name, None, "No line of the file belongs to this campaign.", "Check its topics and items."
+            file.source.name,
+            None,
+            "No line of the file belongs to this campaign.",
+            "Check its topics and items.",
         )
-    entries = _without_overlap(campaign, batch, entries, source)
-    _warn_of_missing_phases(campaign, entries, phases, tally)
-    how = _HowToPlan(source, known, phases, skip_finals)
-    plan = _plan_and_write(campaign, batch, entries, how)
+    written = campaign.read(batch.interrupted)
+    if not again:
+        campaign.read(lambda tx: refuse_overlap(tx, file, written or {}))
+    _warn_of_missing_phases(campaign, file.topics, phases, tally)
+    how = _HowToPlan(file.source, known, phases, skip_finals)
+    plan = _plan_and_write(campaign, batch, file, how, written)
     if skip_finals:
-        planned = sum(entry.judgment is not None for part in plan.values() for entry in part.entries)
-        given = sum(entry.judgment is not None for entry in entries if entry.topic in plan)
-        tally.add("judgments of finals left out", None, given - planned)
+        given = sum(file.topics[topic].judgments for topic in plan)
+        tally.add(
+            "judgments of finals left out", None, given - sum(part.rows.judgments for part in plan.values())
+        )
     for topic in plan:
         campaign.live.forget(topic)
-    written = [entry for part in plan.values() for entry in part.entries]
-    written += [entry for entry in entries if entry.topic not in plan]  # by an earlier, interrupted import
-    judgments = sum(entry.event == log.JUDGMENT for entry in written)
-    closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
-    topics = len({entry.topic for entry in entries})
-    return ImportSummary(judgments, len(written) - judgments, topics, closings, tally.notices)
-
-
-def _without_overlap(campaign: Campaign, batch: Batch, entries: list[Entry], source: Source) -> list[Entry]:
-    """Refuse judgments of a log that are in the campaign already, or let them count again."""
-    times = campaign.read(lambda tx: times_in_campaign(tx, entries))
-    if batch.again:
-        return counting_again(entries, times)
-    written = campaign.read(batch.interrupted) or {}
-    rest = [
-        entry for topic, own in _by_topic(entries).items() for entry in own[written.get(topic, 0) :]
-    ]  # without what the interrupted import of this very file wrote
-    campaign.read(lambda tx: refuse_overlap(tx, source, rest, times))
-    return entries
+    lines = file.topics | {topic: part.rows for topic, part in plan.items()}
+    judgments = sum(own.judgments for own in lines.values())
+    others = sum(map(len, lines.values())) - judgments
+    closings = sum(own.closings for own in lines.values())
+    return ImportSummary(judgments, others, len(file.topics), closings, tally.notices)
 
 
 def _plan_and_write(
-    campaign: Campaign, batch: Batch, entries: Sequence[Entry], how: _HowToPlan
+    campaign: Campaign, batch: Batch, file: FileRows, how: _HowToPlan, written: Mapping[str, int] | None
 ) -> dict[str, Part]:
     """Plan an import and write it; plan again when a topic was judged in between."""
-    written = campaign.read(batch.interrupted)
-    if written:  # it was interrupted: complete topics are planned no more
-        whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
-        entries = [entry for entry in entries if entry.topic not in whole]
+    topics = {  # where it was interrupted, complete topics are planned no more
+        topic: own for topic, own in file.topics.items() if not written or written.get(topic) != len(own)
+    }
     for _ in range(_TRIES):
-        plan = campaign.read(lambda tx: _plan(tx, campaign, entries, how))
-        if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
-            return _write_pieces(campaign, batch, entries, how, plan)
+        plan = campaign.read(lambda tx: _plan(tx, campaign, topics, how))
+        if written is not None or sum(len(part.rows) for part in plan.values()) > AT_ONCE:
+            return _write_pieces(campaign, batch, topics, how, plan)
         with suppress(Changed):
             campaign.write(partial(write_batch, batch=batch, plan=plan))
             return plan
     raise Changed("The campaign was judged during every try.", remedy="Pause it, or try again.")
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some rows of a topic, after those that are written already."""
+
+    topic: str
+    start: int
+    rows: Sequence[Row]
+
+
 def _write_pieces(
-    campaign: Campaign, batch: Batch, entries: Sequence[Entry], how: _HowToPlan, plan: dict[str, Part]
+    campaign: Campaign,
+    batch: Batch,
+    topics: Mapping[str, TopicRows],
+    how: _HowToPlan,
+    plan: dict[str, Part],
 ) -> dict[str, Part]:
     """Write a large file in pieces, each with its progress; others may write between two pieces."""
-    lines = sum(len(part.entries) for part in plan.values())
+    lines = sum(len(part.rows) for part in plan.values())
     progress = campaign.write(lambda tx: batch.enter(tx, lines, done=False))
-    by_topic = _by_topic(entries)
+    together: list[_Piece] = []  # topics that are written in one transaction, for they are short
     for topic in sorted(plan):
-        own, written = by_topic[topic], progress.written.get(topic, 0)
-        if how.phases == "blocks" or depend_on_each_other(own):
+        own, written = topics[topic], progress.written.get(topic, 0)
+        if how.phases == "blocks" or own.depend:
             if not written:
-                plan[topic] = _write_whole_topic(campaign, own, how, progress, plan[topic])
+                plan[topic] = _write_whole_topic(campaign, topic, own, how, progress, plan[topic])
             continue
-        for start in range(written, len(own), AT_ONCE):
-            piece = Part(0, tuple(own[start : start + AT_ONCE]))
-
-            def work(tx: Writing, topic: str, start: int, piece: Part) -> None:
-                write_part(tx, topic=topic, part=piece, anywhere=True)
-                progress.advance(tx, topic, start, start + len(piece.entries))
-
-            began = time.monotonic()
-            campaign.write(partial(work, topic=topic, start=start, piece=piece))
-            time.sleep(min(BREATH_SECONDS, time.monotonic() - began))
+        rest = own.after(written)
+        if len(own) - written > AT_ONCE:
+            for start in range(written, len(own), AT_ONCE):
+                _write_together(campaign, progress, [_Piece(topic, start, list(islice(rest, AT_ONCE)))])
+        elif len(own) > written:
+            if sum(len(piece.rows) for piece in together) + len(own) - written > AT_ONCE:
+                _write_together(campaign, progress, together)
+                together = []
+            together.append(_Piece(topic, written, list(rest)))
+    if together:
+        _write_together(campaign, progress, together)
     campaign.write(progress.finish)
     return plan
 
 
-def _write_whole_topic(
-    campaign: Campaign, own: Sequence[Entry], how: _HowToPlan, progress: Progress, part: Part
+def _write_together(campaign: Campaign, progress: Progress, pieces: Sequence[_Piece]) -> None:
+    """Write some pieces in one transaction, and let others write after it."""
+
+    def work(tx: Writing) -> None:
+        for piece in pieces:
+            write_part(tx, progress.batch, piece.topic, piece.rows)
+            progress.advance(tx, piece.topic, piece.start, piece.start + len(piece.rows))
+
+    began = time.monotonic()
+    campaign.write(work)
+    time.sleep(min(BREATH_SECONDS, time.monotonic() - began))
+
+
+def _write_whole_topic(  # noqa: PLR0917
+    campaign: Campaign, topic: str, own: TopicRows, how: _HowToPlan, progress: Progress, part: Part
 ) -> Part:
     """Write a topic whose lines depend on each other at once; plan it again when it was judged meanwhile."""
-    topic = own[0].topic
     for _ in range(_TRIES):
 
         def work(tx: Writing, part: Part) -> None:
-            write_part(tx, topic=topic, part=part)
+            write_part(tx, progress.batch, topic, list(part.rows), after=part.after)
             progress.advance(tx, topic, 0, len(own))
 
         with suppress(Changed):
             campaign.write(partial(work, part=part))
             return part
-        part = campaign.read(lambda tx: _plan(tx, campaign, own, how)[topic])
+        part = campaign.read(lambda tx: _plan(tx, campaign, {topic: own}, how)[topic])
     raise Changed(
         f"Topic '{topic}' was judged during every try.",
         remedy="Pause the campaign and import again: the import continues.",
     )
 
 
-def _by_topic(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    by_topic: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_topic.setdefault(entry.topic, []).append(entry)
-    return by_topic
-
-
-def _by(entry: Entry, assessor: str) -> Entry:
-    return (
-        entry
-        if entry.judgment is None
-        else replace(entry, judgment=replace(entry.judgment, assessor=assessor))
-    )
-
-
 def _warn_of_missing_phases(
-    campaign: Campaign, entries: Sequence[Entry], phases: Phases, tally: Tally
+    campaign: Campaign, topics: Mapping[str, TopicRows], phases: Phases, tally: Tally
 ) -> None:
     """Count the judgments without a phase for strategies that score phase by phase."""
-    by_phase = campaign.read(
-        lambda tx: {
-            topic: not campaign.live.new_strategy(tx, topic).pools_judgments
-            for topic in {entry.topic for entry in entries}
-        }
-    )
     if phases == "blocks":
-        if any(entry.judgment is None for entry in entries):
+        if any(own.judgments < len(own) for own in topics.values()):
             raise BadParameter(
                 "The file is a log that closes its phases itself.", remedy="Leave out --phases blocks."
             )
         return
-    lost = sum(
-        entry.judgment is not None and not entry.judgment.phase and by_phase[entry.topic] for entry in entries
-    )
+    lost = 0
+    if not campaign.settings.plan:
+        specs = campaign.read(holdings.topic_strategies)
+        for topic, own in topics.items():
+            spec, _ = split_spec(specs.get(topic) or campaign.settings.strategy)
+            lost += 0 if STRATEGIES[spec].pools_judgments else own.without_phase
     tally.add("judgments without a phase, which this strategy can't score (see --phases blocks)", None, lost)
 
 
 # ---- planning
 
 
-def _plan(tx: Reading, campaign: Campaign, entries: Sequence[Entry], how: _HowToPlan) -> dict[str, Part]:
+def _plan(
+    tx: Reading, campaign: Campaign, topics: Mapping[str, TopicRows], how: _HowToPlan
+) -> dict[str, Part]:
     """Try the import on the topics' strategies, so that nothing is written that could not be replayed."""
     plan: dict[str, Part] = {}
-    for topic, own in _by_topic(entries).items():
-        read = read_topic(tx, campaign, topic)
-        planned = _in_phases(own_strategy(read.strategy), own, how) if how.phases == "blocks" else own
-        _refuse_inconsistent_lines(tx, campaign, topic, planned, how)
-        plan[topic] = Part(read.position, tuple(planned))
+    heads = log.heads(tx)
+    for topic, own in topics.items():
+        planned = own
+        if how.phases == "blocks":
+            strategy = own_strategy(read_topic(tx, campaign, topic).strategy)
+            entries = _in_phases(strategy, own.entries(topic), how)
+            planned = TopicRows.of(map(row_of, entries))
+        elif own.depend:
+            entries = own.entries(topic)
+        if planned.depend:
+            _refuse_inconsistent_lines(tx, campaign, topic, entries, how)
+        plan[topic] = Part(heads[topic], planned)
     return plan
 
 
@@ -280,12 +278,12 @@ def _refuse_inconsistent_lines(
         return
     lines = list(log.read_lines(tx, topic))
     after = lines[-1].seq if lines else 0
-    seqs = seqs_of(entries, after)
+    seqs = seqs_of((entry.seq for entry in entries), after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
     newcomers = newcomers_of(entries)
 
     def place(line: log.Line) -> int | None:
-        return line_of(how.source, entries[line.seq - after - 1]) if line.seq > after else None
+        return line_of(how.source, entries[line.seq - after - 1].line) if line.seq > after else None
 
     replay = LogReplay(counted_lines(lines))
     strategy = campaign.live.new_strategy(tx, topic, newcomers)
@@ -368,7 +366,7 @@ def _in_phases(strategy: Strategy, entries: Sequence[Entry], how: _HowToPlan) ->
         try:
             phases = reader.read([_as_row(entry) for entry in counts])
         except BadPhase as error:
-            line = line_of(how.source, counts[error.row])
+            line = line_of(how.source, counts[error.row].line)
             raise BadFile.at(how.source.name, line, error.problem, error.remedy) from None
         for phase in phases:
             rows = counts[phase.first : phase.end]

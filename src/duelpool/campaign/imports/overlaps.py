@@ -5,91 +5,89 @@ file of the same log is recognised by it. A judgment that was made here is recog
 Preferences without ids are not compared: several people may have judged a pair alike.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import islice
 
-from sqlalchemy import select
-
-from duelpool.campaign.imports.entries import Entry, line_of
+from duelpool.campaign.imports.entries import line_of
+from duelpool.campaign.imports.reading import FileRows
+from duelpool.campaign.imports.rows import AT, Row
 from duelpool.campaign.log.replay import read_counted_lines
 from duelpool.errors import BadFile
-from duelpool.files.source import Source
-from duelpool.store import Reading, log, schema
+from duelpool.store import Reading, imports, log
 
-_IDS_AT_ONCE = 900
+_ROWS_AT_ONCE = 1000
 _RANGES_TO_NAME = 5
+_ROW, _LINE, _QUESTION, _FINGERPRINT, _EVENT, _PHASE = (
+    AT[name] for name in ("row", "line", "question", "fingerprint", "event", "phase")
+)
 
 
-def question_id(campaign: str, entry: Entry) -> str:
+def question_id(campaign: str, fingerprint: str) -> str:
     """Return the id of the question that holds an imported judgment's slot; "" for any id."""
-    if not entry.fingerprint:
-        return ""
-    return sha256(f"{campaign} {entry.fingerprint}".encode()).hexdigest()[:16]
+    return sha256(f"{campaign} {fingerprint}".encode()).hexdigest()[:16] if fingerprint else ""
 
 
-def times_in_campaign(tx: Reading, entries: Iterable[Entry]) -> dict[int, float]:
-    """Return the rows whose judgments are in the campaign already, with the time since when."""
-    rows: dict[tuple[str, str], list[int]] = {}  # a question that was undone has several answers
-    for entry in entries:
-        if entry.fingerprint:
-            for question in (question_id(tx.campaign, entry), entry.question):
-                rows.setdefault((entry.topic, question), []).append(entry.row)
-    wanted = sorted({question for _, question in rows})
-    columns = schema.question.c
+def times_in_campaign(tx: Reading, topic: str, rows: Iterable[Row]) -> dict[int, float]:
+    """Return the rows of a topic whose judgments are in the campaign already, with the time since when."""
     times: dict[int, float] = {}
-    for start in range(0, len(wanted), _IDS_AT_ONCE):
-        query = select(columns.topic, columns.id, columns.asked).where(
-            columns.campaign == tx.campaign, columns.id.in_(wanted[start : start + _IDS_AT_ONCE])
-        )
-        for topic, question, asked in tx.connection.execute(query):
-            times |= dict.fromkeys(rows.get((topic, question), ()), asked)
+    rest = (row for row in rows if row[_FINGERPRINT])
+    while some := list(islice(rest, _ROWS_AT_ONCE)):
+        ids: dict[str, list[int]] = {}  # a question that was undone has several answers
+        for row in some:
+            for question in (question_id(tx.campaign, row[_FINGERPRINT]), row[_QUESTION]):
+                ids.setdefault(question, []).append(row[_ROW])
+        for question, asked in imports.find_questions(tx, topic, ids).items():
+            times |= dict.fromkeys(ids[question], asked)
     return times
 
 
-def refuse_overlap(tx: Reading, source: Source, entries: Sequence[Entry], times: Mapping[int, float]) -> None:
-    """Refuse a file with judgments that are in the campaign already; name the first, and the rows that are new."""
-    old = [entry for entry in entries if entry.row in times]
+def refuse_overlap(tx: Reading, file: FileRows, written: Mapping[str, int]) -> None:
+    """Refuse a file with judgments that are in the campaign already; name the first, and the rows that are new.
+
+    The rows that an interrupted import of this very file has `written` are no overlap.
+    """
+    old: dict[str, dict[int, float]] = {}
+    for topic, own in file.topics.items():
+        if own.known_elsewhere and (times := times_in_campaign(tx, topic, own.after(written.get(topic, 0)))):
+            old[topic] = times
     if not old:
         return
-    first = old[0]
-    counted = "1 judgment of the file is" if len(old) == 1 else f"{len(old)} judgments of the file are"
+    topic, times = next(iter(old.items()))
+    first = next(row for row in file.topics[topic].after(written.get(topic, 0)) if row[_ROW] in times)
+    count = sum(map(len, old.values()))
+    counted = "1 judgment of the file is" if count == 1 else f"{count} judgments of the file are"
     raise BadFile.at(
-        source.name,
-        line_of(source, first),
-        f"{counted} in the campaign already. The first is row {first.row}, of topic '{first.topic}': it was imported "
-        f"before, or made here, at {log.iso_time(times[first.row])}.",
-        _remedy(_new_rows(tx, entries, old)),
+        file.source.name,
+        line_of(file.source, first[_LINE]),
+        f"{counted} in the campaign already. The first is row {first[_ROW]}, of topic '{topic}': it was imported "
+        f"before, or made here, at {log.iso_time(times[first[_ROW]])}.",
+        _remedy(_ranges(sorted(_new_rows(tx, file, written, old)))),
     )
 
 
-def counting_again(entries: Iterable[Entry], times: Collection[int]) -> list[Entry]:
-    """Return the entries so that those that are in the campaign already count once more."""
-    return [replace(entry, fingerprint="") if entry.row in times else entry for entry in entries]
+def _new_rows(
+    tx: Reading, file: FileRows, written: Mapping[str, int], old: Mapping[str, Collection[int]]
+) -> Iterator[int]:
+    """Yield the rows that follow the last known judgment of their topic, and the phases that it closed."""
+    for topic, own in file.topics.items():
+        last = max(old.get(topic, (0,)))
+        closed = read_counted_lines(tx, topic).closed if last else ()
+        begun = False
+        later = (row for row in own.after(written.get(topic, 0)) if row[_ROW] > last)
+        for number, event, phase in sorted((row[_ROW], row[_EVENT], row[_PHASE] or "") for row in later):
+            begun = begun or event != log.PHASE_CLOSED or phase not in closed
+            if begun:
+                yield number
 
 
-def _new_rows(tx: Reading, entries: Iterable[Entry], old: Iterable[Entry]) -> list[tuple[int, int]]:
-    """Return the ranges of rows that follow the last known judgment of their topic, and the phases that it closed."""
-    last: dict[str, int] = {}
-    for entry in old:
-        last[entry.topic] = max(entry.row, last.get(entry.topic, 0))
-    closed = {topic: read_counted_lines(tx, topic).closed for topic in last}
-    new: list[Entry] = []
-    begun: set[str] = set()
-    for entry in sorted(entries, key=lambda entry: entry.row):
-        topic = entry.topic
-        if entry.row <= last.get(topic, 0):
-            continue
-        known = entry.event == log.PHASE_CLOSED and entry.phase in closed.get(topic, ())
-        if topic in begun or not known:
-            begun.add(topic)
-            new.append(entry)
+def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
-    for entry in new:
-        if ranges and ranges[-1][1] == entry.row - 1:
-            ranges[-1] = (ranges[-1][0], entry.row)
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
         else:
-            ranges.append((entry.row, entry.row))
+            ranges.append((number, number))
     return ranges
 
 
