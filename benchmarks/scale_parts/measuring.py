@@ -1,5 +1,6 @@
 """Rows of the benchmark, and the cost of a command in a process of its own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -44,21 +45,34 @@ class Cost:
     output: str
 
 
+# Run by a small process: Linux counts the memory of the process that starts a command as the command's own.
+_LAUNCH = """
+import json, os, subprocess, sys
+child = subprocess.Popen(sys.argv[2:])
+_, status, used = os.wait4(child.pid, 0)
+child.returncode = os.waitstatus_to_exitcode(status)
+with open(sys.argv[1], "w") as report:
+    json.dump([child.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss], report)
+"""
+
+
 def cost_of(*command: str, env: dict[str, str] | None = None, check: bool = True) -> Cost:
     """Run a command, `duelpool` for example, and return its CPU seconds and peak memory, its start included."""
     words = [sys.executable, "-m", *command] if command[0] == "duelpool" else list(command)
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as report:
         began = perf_counter()
-        child = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, env=env or dict(os.environ))
-        _, status, used = os.wait4(child.pid, 0)
+        launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, report.name, *words]
+        subprocess.run(
+            launch, stdout=output, stderr=subprocess.STDOUT, env=env or dict(os.environ), check=True
+        )
         seconds = perf_counter() - began
-        child.returncode = os.waitstatus_to_exitcode(status)
+        code, cpu, most = json.loads(report.read())
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
-    if check and child.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {child.returncode}:\n{text[-2000:]}")
-    megabytes = used.ru_maxrss / (1024 * 1024 if sys.platform == "darwin" else 1024)
-    return Cost(used.ru_utime + used.ru_stime, seconds, megabytes, text)
+    if check and code:
+        raise SystemExit(f"{' '.join(command)} ended with {code}:\n{text[-2000:]}")
+    megabytes = most / (1024 * 1024 if sys.platform == "darwin" else 1024)
+    return Cost(cpu, seconds, megabytes, text)
 
 
 def least(costs: Sequence[Cost]) -> Cost:

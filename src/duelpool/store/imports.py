@@ -21,16 +21,8 @@ from duelpool.store.transactions import Reading, Writing
 UNNAMED = "imported"
 """The assessor of imported judgments that name none."""
 
-LINE = (
-    "event",
-    *log.columns_of(Judgment("t", "a", "b", Outcome.LEFT)),
-    "assignment",
-    "test_pair",
-    "told",
-    "refers_to",
-    "survivors",
-    "reason",
-)
+_JUDGMENT = log.columns_of(Judgment("t", "a", "b", Outcome.LEFT))
+LINE = ("event", *_JUDGMENT, "assignment", "test_pair", "told", "refers_to", "survivors", "reason")
 """The columns of the log that an imported line fills, besides its place and its question."""
 
 _VALUES_AT_ONCE = 900
@@ -38,25 +30,15 @@ _IDS_IN_ROW = 1 << 16
 _TRIES = 20
 
 _INSERT_LINES = BulkInsert(schema.log, ("campaign", "topic", "seq", "time", "question", "attempt", *LINE))
+_MORE = "criterion stage kind phase proposal propensity strategy"  # columns of the log and of a question
+_ABOUT = f"a b source assessor left_item right_item {_MORE}"
 _QUESTION = (
     "id",
     "campaign",
     "topic",
     "asked",
     "expires",
-    "criterion",
-    "stage",
-    "kind",
-    "a",
-    "b",
-    "left_item",
-    "right_item",
-    "assessor",
-    "phase",
-    "proposal",
-    "propensity",
-    "strategy",
-    "source",
+    *_ABOUT.split(),
     "slot",
     "occasion",
     "state",
@@ -69,76 +51,38 @@ _Pair = tuple[str, str, str]  # the criterion, and the two items; for a grade, t
 
 
 class Held(NamedTuple):
-    """A judgment that may hold a slot: its columns of a question, in this order."""
+    """A judgment that may hold a slot: the columns of its question, in the order of `_ABOUT`."""
 
+    a: str
+    b: str
+    source: str
+    assessor: str
+    left: str
+    right: str | None
     criterion: str
     stage: str
     kind: str
-    a: str
-    b: str
-    left: str
-    right: str | None
-    assessor: str
     phase: str
     proposal: str
     propensity: float | None
     strategy: str
-    source: str
 
 
-_AT = {name: at for at, name in enumerate(LINE)}
-_fields_of = itemgetter(
-    *(
-        _AT[name]
-        for name in (
-            "event",
-            "outcome",
-            "inferred",
-            "test_pair",
-            "criterion",
-            "stage",
-            "kind",
-            "left_item",
-            "right_item",
-            "assessor",
-            "phase",
-            "proposal",
-            "propensity",
-            "strategy",
-            "repeated",
-        )
-    )
-)
+_READ = f"event outcome inferred test_pair repeated {_MORE} left_item right_item assessor"
+_values_of = itemgetter(*map(LINE.index, _READ.split()))
 
 
 def held_by(line: Sequence[Any]) -> Held | None:
     """Return what a line of the log holds; None for one that takes no question: no answer, inferred, a test pair."""
-    event, outcome, inferred, test_pair, criterion, stage, kind, left, right, assessor, *rest = _fields_of(
-        line
-    )
+    event, outcome, inferred, test_pair, repeated, *about, left, right, assessor = _values_of(line)
     if event != log.JUDGMENT or outcome not in _USABLE or inferred or test_pair is not None:
         return None
     if right is None:
-        a, b = left, ""
+        pair = (left, "")
     else:
-        a, b = (left, right) if left < right else (right, left)
-    phase, proposal, propensity, strategy, repeated = rest
+        pair = (left, right) if left < right else (right, left)
     source = leases.REPEATED if repeated else leases.FROM_FILE
-    return Held(
-        criterion,
-        stage,
-        kind,
-        a,
-        b,
-        left,
-        right,
-        assessor or UNNAMED,
-        phase,
-        proposal,
-        propensity,
-        strategy,
-        source,
-    )
+    return Held(*pair, source, assessor or UNNAMED, left, right, *about)
 
 
 @dataclass(slots=True)
@@ -157,7 +101,7 @@ class _Taken:
         taken = cls()
         values = {"pairs": json.dumps(sorted(pairs)), "campaign": tx.campaign, "topic": topic}
         rows = tx.connection.execute(_TAKEN[tx.connection.dialect.name], values)
-        for criterion, a, b, slot, assessor, occasion in rows.tuples().all():
+        for criterion, a, b, slot, assessor, occasion in rows:
             pair = (criterion, a, b)
             if slot is not None:
                 taken.slots[pair] = taken.slots.get(pair, 0) | 1 << slot - 1
@@ -178,22 +122,20 @@ class _Taken:
 
 
 # The pairs travel as one JSON text, so that the statement is the same for one and for thousands.
-_TAKEN_COLUMNS = """
-    select q.criterion, q.a, q.b, q.slot, q.assessor, q.occasion from {pairs} as p
-    join question as q on q.campaign = :campaign and q.topic = :topic
-    and q.criterion = {0} and q.a = {1} and q.b = {2} and q.live = 1
+_TAKEN_BY = """
+    select q.criterion, q.a, q.b, q.slot, q.assessor, q.occasion from {} as p {} question as q
+    on q.campaign = :campaign and q.topic = :topic and q.live = 1
+    and q.criterion = {} and q.a = {} and q.b = {}
 """
-_TAKEN = {
+_TAKEN = {  # SQLite reorders no cross join: it looks up each pair by the index
     "sqlite": text(
-        _TAKEN_COLUMNS.replace(
-            "join", "cross join"
-        ).format(  # a cross join is not reordered: the pairs come first
-            *(f"json_extract(p.value, '$[{at}]')" for at in range(3)), pairs="json_each(:pairs)"
+        _TAKEN_BY.format(
+            "json_each(:pairs)", "cross join", *(f"json_extract(p.value, '$[{at}]')" for at in range(3))
         )
     ),
     "postgresql": text(
-        _TAKEN_COLUMNS.format(
-            *(f"p.value ->> {at}" for at in range(3)), pairs="json_array_elements(cast(:pairs as json))"
+        _TAKEN_BY.format(
+            "json_array_elements(cast(:pairs as json))", "join", *(f"p.value ->> {at}" for at in range(3))
         )
     ),
 }
