@@ -77,10 +77,7 @@ def held_by(line: Sequence[Any]) -> Held | None:
     event, outcome, inferred, test_pair, repeated, *about, left, right, assessor = _values_of(line)
     if event != log.JUDGMENT or outcome not in _USABLE or inferred or test_pair is not None:
         return None
-    if right is None:
-        pair = (left, "")
-    else:
-        pair = (left, right) if left < right else (right, left)
+    pair = (left, "") if right is None else (left, right) if left < right else (right, left)
     source = leases.REPEATED if repeated else leases.FROM_FILE
     return Held(*pair, source, assessor or UNNAMED, left, right, *about)
 
