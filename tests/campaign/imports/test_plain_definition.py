@@ -23,6 +23,7 @@ from duelpool.files.judgments import judgment_from_json
 from duelpool.files.notices import Tally
 from duelpool.records import EFFECTS, Outcome, Pool
 from duelpool.store import Reading, Store, log, open_store, schema
+from duelpool.store.imports import slots
 from duelpool.testing.stores import audit
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
@@ -218,25 +219,23 @@ def test_slot_that_another_takes_first_is_left_to_them(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the index refuses a row that was free when it was read, the judgment takes the next slot."""
-    from duelpool.store import imports
-
     campaign = make_campaign(store, POOLS, strategy="allpairs", cap=3)
-    of = imports._Taken.of
+    of = slots._Taken.of
     looks: list[int] = []
 
     def late(*given: Any) -> Any:
         looks.append(1)
-        return imports._Taken() if len(looks) == 1 else of(*given)
+        return slots._Taken() if len(looks) == 1 else of(*given)
 
     first, second = tmp_path / "1", tmp_path / "2"
     first.write_text("one a b a\none c b c\n")
     second.write_text("one a b a\none a c a\none b a a\n")
     import_file(campaign, first)
-    monkeypatch.setattr(imports._Taken, "of", late)
+    monkeypatch.setattr(slots._Taken, "of", late)
     import_file(campaign, second)
     assert len(looks) == 2
-    slots = sorted((row["left_item"], row["right_item"], row["slot"]) for row in stored(campaign)[1])
-    assert slots == [("a", "b", 1), ("a", "b", 3), ("a", "c", 1), ("b", "a", 2), ("c", "b", 1)]
+    found = sorted((row["left_item"], row["right_item"], row["slot"]) for row in stored(campaign)[1])
+    assert found == [("a", "b", 1), ("a", "b", 3), ("a", "c", 1), ("b", "a", 2), ("c", "b", 1)]
 
 
 # ---- the quick reader against the careful one

@@ -1,13 +1,9 @@
-"""Imported judgments: they take slots as judgments made here do, so that the cap counts them.
-
-Each gets an answered question of its own. A file may hold more judgments of a pair than the cap allows: all of
-them count, and the pair is not asked again.
-"""
+"""The slots of imported judgments: each holds an answered question of its own, so that the cap counts it."""
 
 import json
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -29,7 +25,6 @@ _VALUES_AT_ONCE = 900
 _IDS_IN_ROW = 1 << 16
 _TRIES = 20
 
-_INSERT_LINES = BulkInsert(schema.log, ("campaign", "topic", "seq", "time", "question", "attempt", *LINE))
 _MORE = "criterion stage kind phase proposal propensity strategy"  # columns of the log and of a question
 _ABOUT = f"a b source assessor left_item right_item {_MORE}"
 _QUESTION = (
@@ -79,7 +74,7 @@ def held_by(line: Sequence[Any]) -> Held | None:
         return None
     pair = (left, "") if right is None else (left, right) if left < right else (right, left)
     source = leases.REPEATED if repeated else leases.FROM_FILE
-    return Held(*pair, source, assessor or UNNAMED, left, right, *about)
+    return Held._make((*pair, source, assessor or UNNAMED, left, right, *about))
 
 
 @dataclass(slots=True)
@@ -138,27 +133,6 @@ _TAKEN = {  # SQLite reorders no cross join: it looks up each pair by the index
 }
 
 
-def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
-    """Append imported judgments to the log and take their slots; return their seqs."""
-    by_topic: dict[str, dict[int, Held]] = {}
-    for at, judgment in enumerate(judgments):
-        line = (log.JUDGMENT, *log.columns_of(judgment).values(), None, None, 1, None, None, None)
-        if (held := held_by(line)) is not None:
-            by_topic.setdefault(judgment.topic, {})[at] = held
-    questions: dict[int, str] = {}
-    for topic, own in by_topic.items():
-        questions |= zip(own, create_questions(tx, topic, list(own.values())), strict=True)
-    return [
-        log.append_judgment(
-            tx,
-            replace(judgment, question=questions.get(at, "")),
-            at_once=True,
-            attempt=1 if at in questions else None,
-        )
-        for at, judgment in enumerate(judgments)
-    ]
-
-
 def find_questions(tx: Reading, topic: str, ids: Collection[str]) -> dict[str, float]:
     """Return those of the ids that are questions of a topic, with the times at which they were asked."""
     values = {"ids": json.dumps(sorted(ids)), "campaign": tx.campaign, "topic": topic}
@@ -174,41 +148,6 @@ _FIND = {
     "sqlite": text(_FIND_QUESTIONS.format(ids="json_each(:ids)")),
     "postgresql": text(_FIND_QUESTIONS.format(ids="json_array_elements_text(cast(:ids as json))")),
 }
-
-
-def append_lines(
-    tx: Writing,
-    topic: str,
-    after: int,
-    lines: Sequence[Sequence[Any]],
-    *,
-    retracted: Collection[int] = (),
-    given: Sequence[str] = (),
-) -> None:
-    """Append lines, each as its columns `LINE`, to a topic's log, and create the questions that hold their slots.
-
-    The caller has moved the topic's next seq from `after` + 1 to behind these lines. The judgments at the places
-    `retracted` take no slot. `given` has the id of each line's question, or "" for any.
-    """
-    questions: list[str | None] = [None] * len(lines)
-    holding = [(at, held) for at, line in enumerate(lines) if (held := held_by(line)) is not None]
-    ids = create_questions(
-        tx,
-        topic,
-        [held for _, held in holding],
-        retracted={place for place, (at, _) in enumerate(holding) if at in retracted} if retracted else (),
-        given=[given[at] for at, _ in holding] if given else (),
-    )
-    for (at, _), question in zip(holding, ids, strict=True):
-        questions[at] = question
-    campaign, now = tx.campaign, tx.now
-    _INSERT_LINES.run(
-        tx.connection,
-        (
-            (campaign, topic, seq, now, question, None if question is None else 1, *line)
-            for seq, (question, line) in enumerate(zip(questions, lines, strict=True), after + 1)
-        ),
-    )
 
 
 def create_questions(
