@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import select, update
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.checks import check_store
 from duelpool.campaign.log import summary_forms
 from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
@@ -234,6 +235,8 @@ def test_check_finds_a_summary_that_contradicts_its_log(store: Store) -> None:
 
     campaign.write(one_more)
     assert contradictions(campaign) == ["The summary of topic 'two' contradicts its log."]
+    (found,) = check_store(store.database.place).findings
+    assert (found.kind, found.campaign) == ("summary", campaign.name)
 
 
 # ---- who writes
@@ -280,6 +283,7 @@ WRITER = """
 import sys
 from sqlalchemy import delete
 from duelpool.campaign import Campaign
+from duelpool.campaign.checks import check_store
 from duelpool.campaign.log import summary_forms
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views import summaries

@@ -48,13 +48,7 @@ def contradictions(
     found.extend("assignment", _wrong_assignments(tx))
     found.extend("ledger", _wrong_payments(tx))
     found.extend("model", _wrong_sums_of_models(tx))
-    found.extend("summary", _wrong_summaries(tx))
     return found.all()
-
-
-def _wrong_summaries(tx: Reading) -> Iterable[str]:
-    """Yield the summaries that differ from a recount."""
-    return ()
 
 
 # ---- the log

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select
 
+from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.checks.campaigns import Advance, contradictions, slots_of
 from duelpool.campaign.checks.findings import Contradiction, Contradictions
 from duelpool.campaign.checks.tables import dangling_rows, missing_parts
 from duelpool.campaign.settings.changes import stored_settings
+from duelpool.campaign.views.summaries import check_summaries
 from duelpool.errors import BadFile, DuelpoolError
 from duelpool.store import Reading, Store, StoreError, holdings, maintenance, open_store, schema
 from duelpool.store.database import SqliteDatabase, open_database, sqlite_path
@@ -102,7 +104,14 @@ def _check(store: Store, version: str, begin: Callable[[int], None], advance: Ad
             return contradictions(tx, slots, name, advance)
 
         findings += store.of(row.id).read(recount, once=True)
+        findings += _wrong_summaries(Campaign(store, row))
     return CheckResult(tuple(findings), version, len(rows), lines, questions)
+
+
+def _wrong_summaries(campaign: Campaign) -> list[Contradiction]:
+    found = Contradictions(campaign.name)
+    found.extend("summary", campaign.read(lambda tx: check_summaries(tx, campaign), once=True))
+    return found.all()
 
 
 def _sizes(connection: Connection) -> tuple[list[holdings.CampaignRow], int, int]:
