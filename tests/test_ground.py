@@ -179,3 +179,19 @@ def test_content_is_synced_before_the_name_and_the_name_at_once(
     give_name(partial, target)
     assert synced == [(inode, True), (tmp_path.stat().st_ino, False)]
     assert target.stat().st_ino == inode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
+def test_a_pipe_that_has_the_name_gets_the_content_and_stays(tmp_path: Path) -> None:
+    """As /dev/null does: a program that runs as root would replace the device by a file."""
+    partial, pipe = tmp_path / "partial", tmp_path / "pipe"
+    partial.write_bytes(b"content")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        give_name(partial, pipe)
+        assert os.read(reader, 100) == b"content"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert not partial.exists()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,8 +13,14 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def give_name(partial: Path, target: Path) -> None:
     """Give a complete file or folder its name, in place of a file that has it.
 
-    Its content is brought to the disk first, then its name: otherwise a power cut may leave an empty file, or none.
+    Its content is brought to the disk first, then its name: otherwise a power cut may leave an empty file, or none. A
+    device or a pipe of this name, such as /dev/null, is written to, and stays what it is.
     """
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        with partial.open("rb") as written, target.open("wb") as there:
+            shutil.copyfileobj(written, there)
+        partial.unlink()
+        return
     if partial.is_dir():
         _sync_folder(partial)
         partial.rename(target)
