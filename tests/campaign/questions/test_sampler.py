@@ -3,6 +3,8 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,15 @@ from sqlalchemy import Connection, event
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.questions import proposals
-from duelpool.campaign.questions.proposals import Outstanding, Proposals
+from duelpool.campaign.questions.proposals import Outstanding, Proposals, read_outstanding
 from duelpool.campaign.questions.sampler import Sampler
 from duelpool.campaign.work.assignments import judgments_in
 from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Topic
 from duelpool.seeds import rng_for
-from duelpool.store import Store, open_store
+from duelpool.store import Store, holdings, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Wanted
+from support.eventful import Eventful
 from support.stores import BACK_ENDS, new_target
 
 SIZES = {"small": 4, "middle": 12, "large": 24}
@@ -215,6 +218,26 @@ def test_topic_added_in_another_process_is_drawn(store: Store) -> None:
     assert "late" in {each.topic for each in assignment.questions}
 
 
+def test_what_is_read_of_one_topic_is_its_part_of_what_is_read_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(tmp_path / "campaign.db", create=True) as store:
+        campaign = Eventful.play(store, 3, tmp_path, monkeypatch, "prefbest").campaign
+        heads = campaign.live.heads()
+        assert [campaign.live.heads(topic) for topic in heads] == [{topic: heads[topic]} for topic in heads]
+        assert campaign.live.heads("no such topic") == {}
+        people = campaign.read(lambda tx: list(holdings.assessors(tx)))
+        seen = 0
+        for person in people:
+            whole = campaign.read(partial(read_outstanding, assessor=person, parked_after=2))
+            for topic in heads:
+                part = campaign.read(partial(read_outstanding, assessor=person, parked_after=2, topic=topic))
+                for mine, theirs in zip(astuple(part), astuple(whole), strict=True):
+                    assert mine == {key: value for key, value in theirs.items() if key == topic}
+                    seen += len(mine)
+        assert seen > len(people)
+
+
 # ---- what is read, however long the log is
 
 
@@ -226,13 +249,15 @@ def test_outstanding_pairs_and_judgments_are_read_by_index(tmp_path: Path) -> No
         plans.extend(row[3] for row in driver.execute(f"explain query plan {text}", values))
 
     def out(connection: Connection) -> None:
-        written = proposals._OUTSTANDING._compiled["sqlite"]
-        explain(connection, None, written.text, {**written.fixed, "campaign": "c", "assessor": "anna"})
+        for statement in (proposals._OUTSTANDING, proposals._OUTSTANDING_IN):
+            written = statement._compiled["sqlite"]
+            values = {**written.fixed, "campaign": "c", "assessor": "anna", "topic": "t"}
+            explain(connection, None, written.text, values)
 
     with open_store(tmp_path / "campaign.db", create=True) as store:
         store.read(out)
         searches = [each for each in plans if " question " in each]
-        assert len(searches) == 4
+        assert len(searches) == 8
         assert all("state=?" in each for each in searches), searches
         plans.clear()
         event.listen(store.database.engine, "before_cursor_execute", explain)

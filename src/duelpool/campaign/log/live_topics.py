@@ -6,7 +6,7 @@ This is a cache of a replay of the log; any process may drop it at any time.
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -43,9 +43,9 @@ _HEADS = Statement(
     )
 )
 _HEAD = Statement(
-    lambda _: select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version, _TOPICS.strategy).where(
-        _TOPICS.campaign == bindparam("campaign"), _TOPICS.id == bindparam("topic")
-    )
+    lambda _: select(
+        _TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version, _TOPICS.strategy, _TOPICS.state
+    ).where(_TOPICS.campaign == bindparam("campaign"), _TOPICS.id == bindparam("topic"))
 )
 
 
@@ -68,8 +68,9 @@ class LogHead(Protocol):
 
 
 class _TopicHead(LogHead, Protocol):
-    """The head of one topic, with its own strategy; empty: the campaign's."""
+    """The head of one topic, with its state and its own strategy; empty: the campaign's."""
 
+    state: str
     strategy: str
 
 
@@ -108,9 +109,14 @@ class LiveTopics:
 
     # ---- following the log
 
-    def heads(self) -> dict[str, int]:
-        """Return the seq of the last line of each open topic's log."""
-        rows = self._store.read(self.read_heads)
+    def heads(self, only: str | None = None) -> dict[str, int]:
+        """Return the seq of the last line of each open topic's log, or of one topic's alone."""
+        rows: Sequence[LogHead]
+        if only is None:
+            rows = self._store.read(self.read_heads)
+        else:
+            row = self._store.read(lambda tx: self._read_head(tx, only))
+            rows = [] if row is None or row.state != "open" else [row]
         self.drop_outdated(rows)
         return {row.id: row.next_seq - 1 for row in rows}
 

@@ -57,7 +57,7 @@ class Dispatch:
         if again is not None:
             return again
         for _ in range(_TRIES):  # others may just have leased everything that was chosen
-            outstanding = self._outstanding(assessor)
+            outstanding = self._outstanding(assessor, topics)
             if self._settings.crossed:
                 own = self._crossed_design.wanted(assessor, outstanding, _RESERVE, topics)
                 return self._lease(own, assessor)
@@ -68,13 +68,22 @@ class Dispatch:
             for topic in sorted(
                 among, key=lambda each: (each not in outstanding.own, each in outstanding.leased)
             ):
-                head = among[topic]
-                chosen = self._proposals.of_topic(topic, head, outstanding, assessor, n=_RESERVE)
-                fresh = [want for want in chosen if want.key not in outstanding.skipped.get(topic, ())]
-                skipped += [want for want in chosen if want not in fresh]
-                granted = self._lease(fresh, assessor)
-                if granted is not None:
-                    return granted
+                chosen = self._proposals.proposals(topic, among[topic], outstanding, _RESERVE)
+                passed = outstanding.skipped.get(topic, ())
+                fresh = [each for each in chosen if each.pair not in passed]
+                skipped += [
+                    self._proposals.want(topic, each.pair, each, assessor)
+                    for each in chosen
+                    if each.pair in passed
+                ]
+                for part in (
+                    fresh[:1],
+                    fresh[1:],
+                ):  # mostly the first is free: the sides of others aren't drawn
+                    wanted = [self._proposals.want(topic, each.pair, each, assessor) for each in part]
+                    granted = self._lease(wanted, assessor)
+                    if granted is not None:
+                        return granted
                 taken = taken or bool(fresh)
             granted = self._lease(skipped, assessor)
             if granted is not None or not (taken or skipped):
@@ -143,8 +152,13 @@ class Dispatch:
 
         return self._store.write(work)
 
-    def _outstanding(self, assessor: str) -> Outstanding:
-        return self._store.read(lambda tx: read_outstanding(tx, assessor, self._settings.parked_after))
+    def _outstanding(self, assessor: str, topics: Collection[str] | None = None) -> Outstanding:
+        """Return what an assessor isn't asked now; of one topic alone where no other is asked about."""
+        only = None
+        if topics is not None and len(topics) == 1 and not self._settings.crossed:
+            only = next(iter(topics))
+        parked_after = self._settings.parked_after
+        return self._store.read(lambda tx: read_outstanding(tx, assessor, parked_after, topic=only))
 
     def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
         if not self._settings.repeat_every:

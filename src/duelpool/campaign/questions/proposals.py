@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Select, bindparam, select, union_all
+from sqlalchemy import ColumnElement, CompoundSelect, Select, bindparam, select, union_all
 
 from duelpool.campaign.log.live_topics import ALL, LiveTopics
 from duelpool.campaign.settings import Settings, Stage
@@ -59,39 +59,50 @@ def _questions(*where: ColumnElement[bool]) -> Select[Any]:
 
 
 # A union, so that each part uses an index of its own; with "or", all questions of the campaign would be read.
-_OUTSTANDING = Statement(
-    lambda _: union_all(
-        _questions(_QUESTIONS.state == leases.LEASED),
-        _questions(_QUESTIONS.state == leases.CANNOT_JUDGE),
-        _questions(_QUESTIONS.assessor == bindparam("assessor"), _QUESTIONS.state == leases.ANSWERED),
-        _questions(_QUESTIONS.assessor == bindparam("assessor"), _QUESTIONS.state == leases.SKIPPED),
+def _outstanding(*where: ColumnElement[bool]) -> CompoundSelect[Any]:
+    own = _QUESTIONS.assessor == bindparam("assessor")
+    return union_all(
+        _questions(_QUESTIONS.state == leases.LEASED, *where),
+        _questions(_QUESTIONS.state == leases.CANNOT_JUDGE, *where),
+        _questions(own, _QUESTIONS.state == leases.ANSWERED, *where),
+        _questions(own, _QUESTIONS.state == leases.SKIPPED, *where),
     )
-)
+
+
+_OUTSTANDING = Statement(lambda _: _outstanding())
+_OUTSTANDING_IN = Statement(lambda _: _outstanding(_QUESTIONS.topic == bindparam("topic")))
 
 
 def read_outstanding(
-    tx: Reading, assessor: str, parked_after: int, *, live_only: bool = False
+    tx: Reading, assessor: str, parked_after: int, *, live_only: bool = False, topic: str | None = None
 ) -> Outstanding:
-    """Return what this assessor isn't asked now; with `live_only`, expired leases don't count as leased."""
-    rows = _OUTSTANDING.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
+    """Return what this assessor isn't asked now, of one `topic` or of all.
+
+    With `live_only`, expired leases don't count as leased.
+    """
+    values = {"campaign": tx.campaign, "assessor": assessor}
+    if topic is None:
+        rows = _OUTSTANDING.run(tx.connection, values)
+    else:
+        rows = _OUTSTANDING_IN.run(tx.connection, {**values, "topic": topic})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}
     not_judged: dict[str, dict[tuple[str, str], int]] = {}
-    for row in rows:
-        pair = (row.a, row.b)
-        if row.state == leases.SKIPPED:
-            skipped.setdefault(row.topic, set()).add(pair)
-        elif row.assessor == assessor:
-            own.setdefault(row.topic, set()).add(pair)
-        if row.state == leases.LEASED and not (live_only and row.expires < tx.now):
-            leased.setdefault(row.topic, []).append(Proposal(pair, row.phase, row.proposal))
-        elif row.state == leases.CANNOT_JUDGE:
-            counts = not_judged.setdefault(row.topic, {})
+    for where, a, b, phase, proposal, state, person, expires in rows:
+        pair = (a, b)
+        if state == leases.SKIPPED:
+            skipped.setdefault(where, set()).add(pair)
+        elif person == assessor:
+            own.setdefault(where, set()).add(pair)
+        if state == leases.LEASED and not (live_only and expires < tx.now):
+            leased.setdefault(where, []).append(Proposal(pair, phase, proposal))
+        elif state == leases.CANNOT_JUDGE:
+            counts = not_judged.setdefault(where, {})
             counts[pair] = counts.get(pair, 0) + 1
     parked = {
-        topic: {pair for pair, count in counts.items() if count >= parked_after}
-        for topic, counts in not_judged.items()
+        each: {pair for pair, count in counts.items() if count >= parked_after}
+        for each, counts in not_judged.items()
     }
     return Outstanding(own, skipped, leased, parked)
 
@@ -110,17 +121,11 @@ class Proposals:
         """Return how many judgments a pair may get, or an item: those of the plan, if there is one."""
         return self._grades_wanted.get((topic, item), self._settings.slots)
 
-    def of_topic(
-        self, topic: str, head: int, outstanding: Outstanding, assessor: str, n: int = ALL
-    ) -> list[Wanted]:
-        """Return the questions of a topic for an assessor, the strategy's first choice first, skipped ones last."""
-        return [
-            self.want(topic, each.pair, each, assessor)
-            for each in self.proposals(topic, head, outstanding, n)
-        ]
-
     def proposals(self, topic: str, head: int, outstanding: Outstanding, n: int = ALL) -> list[Proposal]:
-        """Return the proposals of a topic for an assessor, before the sides are drawn."""
+        """Return the proposals of a topic for an assessor, the strategy's first choice first, skipped ones last.
+
+        `want` makes questions of them, and draws the sides.
+        """
         own, skipped = outstanding.own.get(topic, ()), outstanding.skipped.get(topic, ())
         if self._settings.stage == "grading":
             n = ALL  # leases aren't subtracted here: the caller needs every item
@@ -152,8 +157,9 @@ class Proposals:
         """
         reserved = self._store.read(holdings.reserved_topics)
         own = {topic for topic, people in reserved.items() if assessor in people}
+        only = next(iter(among)) if among is not None and len(among) == 1 else None
         grading = self._settings.stage == "grading"  # a strategy that is done says nothing about grades
-        heads = self._live.heads() if grading else self._live.unfinished_heads()
+        heads = self._live.heads(only) if grading or only is not None else self._live.unfinished_heads()
         return {
             topic: head
             for topic, head in heads.items()
