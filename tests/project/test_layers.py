@@ -212,7 +212,7 @@ CAMPAIGN_MAY_IMPORT = {
     "views": ("settings", "log", "questions", "work", "campaign"),
     "imports": ("settings", "log", "campaign", "views"),
     "runners": ("settings", "events", "log", "campaign", "views"),
-    "checks": ("settings", "log", "work"),
+    "checks": ("settings", "log", "work", "views", "campaign"),
 }
 """What each sub-room of `campaign` imports from the others; `views.tally` stands below the rest of the views."""
 

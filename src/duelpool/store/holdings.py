@@ -13,7 +13,6 @@ from duelpool.store import schema
 from duelpool.store.statements import Statement, dialect_of
 from duelpool.store.transactions import Reading, Writing
 
-_ONE_BY_ONE = 4  # passages that are read one by one
 _VALUES_AT_MOST = 900  # SQLite allows about a thousand values per statement
 
 
@@ -67,11 +66,6 @@ def _place(row: Row[Any]) -> tuple[int, str]:
 _RESERVED = Statement(
     lambda _: select(schema.topic_person.c.topic, schema.topic_person.c.assessor).where(
         schema.topic_person.c.campaign == bindparam("campaign")
-    )
-)
-_PASSAGE = Statement(
-    lambda _: select(schema.passage).where(
-        schema.passage.c.campaign == bindparam("campaign"), schema.passage.c.id == bindparam("item")
     )
 )
 _POOL_CHANGED = Statement(
@@ -360,13 +354,6 @@ def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
     """Return the passages of these items; items without one are left out."""
     columns = schema.passage.c
     texts: dict[str, Passage] = {}
-    if len(ids) <= _ONE_BY_ONE:  # those of a question, on the hot path
-        found = [
-            row
-            for each in ids
-            for row in _PASSAGE.run(tx.connection, {"campaign": tx.campaign, "item": each})
-        ]
-        return {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in found}
     for start in range(0, len(ids), _VALUES_AT_MOST):
         rows = tx.connection.execute(
             select(schema.passage).where(

@@ -11,10 +11,12 @@ import pytest
 from sqlalchemy import Connection, text
 from typer.testing import CliRunner
 
+from duelpool.campaign import Campaign
 from duelpool.campaign.checks import Contradiction, check_store
 from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.checks.findings import AT_MOST
 from duelpool.campaign.checks.tables import dangling_rows, missing_parts
+from duelpool.campaign.views.summaries import refresh
 from duelpool.cli import app
 from duelpool.store import Store, open_store
 from store.make_old_store import crowd, dedicated
@@ -171,7 +173,7 @@ DAMAGE: dict[str, tuple[tuple[str, ...], str, str]] = {
             for at in range(CAP)
         ),
         "cap",
-        "has 7 live slots, and its cap is 6",
+        "live slots, and its cap is 6",
     ),
     "a slot that two hold": (
         (
@@ -205,8 +207,8 @@ DAMAGE: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "an ended assignment with leases": (
         (
-            "update question set state = 'leased', live = 1 where id = (select min(q.id) from question q join "
-            "assignment a on a.id = q.assignment where a.state = 'finished')",
+            "update question set state = 'leased' where id = (select min(q.id) from question q join "
+            "assignment a on a.id = q.assignment where a.state = 'finished' and q.state = 'answered')",
         ),
         "assignment",
         "of its questions are still leased",
@@ -376,6 +378,19 @@ def test_stores_of_earlier_releases_are_sound(old: Path, tmp_path: Path) -> None
     assert (told["sound"], told["findings"], told["schema"]) == (True, [], old.stem[-4:])
     assert path.read_bytes() == old.read_bytes()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["c.db"]
+
+
+def test_check_names_a_summary_that_contradicts_its_log(stored: Path, tmp_path: Path) -> None:
+    path = damaged_copy(stored, tmp_path / "c.db", "update topic set state = state")
+    with open_store(path) as store:
+        refresh(Campaign.open(store, "dedicated"))
+    assert check_store(path).sound
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        changed = connection.execute("update summary set done = 1 - done where topic = 'eins'")
+        assert changed.rowcount == 1
+    assert [(each.kind, each.problem) for each in check_store(path).findings] == [
+        ("summary", "The summary of topic 'eins' contradicts its log.")
+    ]
 
 
 def damaged_copy(stored: Path, path: Path, statement: str) -> Path:
