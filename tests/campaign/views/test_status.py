@@ -1,12 +1,14 @@
 """How a campaign stands: every figure counted by hand, and what blocks it said in words."""
 
 from collections.abc import Iterator
+from dataclasses import astuple, fields
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
 from duelpool.campaign.views.status import status
+from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.watch import Watch
 from duelpool.cli.campaign.status import shared_beginning, show
 from duelpool.records import Answer, Judgment, Kind, Outcome, Pool, Question
@@ -271,3 +273,13 @@ def test_watch_counts_each_judgment_once_after_changes_of_topics_and_test_pairs(
     assert watch.look().assessors == status(campaign).assessors
     campaign.remove("two")
     assert watch.look().assessors == status(campaign).assessors
+
+
+def test_tallies_of_topics_add_up_in_every_count() -> None:
+    one = AssessorTally(*range(1, 1 + len(fields(AssessorTally))))
+    total = AssessorTally()
+    total.add(one)
+    total.add(one)
+    assert astuple(total) == tuple(2 * count for count in astuple(one))
+    total.add(one, -1)
+    assert total == one

@@ -226,8 +226,18 @@ class AssessorTally:
 
     def add(self, other: "AssessorTally", sign: int = 1) -> None:
         """Add the counts of other topics, or subtract them with sign -1."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
+        self.judgments += sign * other.judgments  # written out: a large campaign has many of them
+        self.usable += sign * other.usable
+        self.own_pairs += sign * other.own_pairs
+        self.left += sign * other.left
+        self.right += sign * other.right
+        self.seconds += sign * other.seconds
+        self.timed += sign * other.timed
+        self.tests_passed += sign * other.tests_passed
+        self.tests_seen += sign * other.tests_seen
+        self.agreed += sign * other.agreed
+        self.compared += sign * other.compared
+        self.topics += sign * other.topics
 
 
 @dataclass(slots=True)
