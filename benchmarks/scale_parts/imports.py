@@ -42,7 +42,8 @@ def measure(size: float) -> list[Row]:
             *_import_to_postgres(pools, file),
         ]
         shutil.rmtree(folder / "backups", ignore_errors=True)
-    return [*rows, _judge(max(50, int(ITEMS * size)))]
+    items = max(50, int(ITEMS * size))
+    return [*rows, _judge(items, "prefbest", 250), _judge(items, "allpairs", None)]
 
 
 def _import_row(task: str, cost: Cost, note: str) -> Row:
@@ -106,12 +107,11 @@ def _evaluate(store: Path, count: int) -> Row:
     )  # fmt: skip
 
 
-def _judge(items: int) -> Row:
+def _judge(items: int, strategy: str, megabytes: float | None) -> Row:
     with folder_for("judge") as name:
         store = Path(name) / "one.db"
-        create(store, pools_of(1, items)).store.close()
+        create(store, pools_of(1, items), strategy).store.close()
         cost = cost_of("duelpool", "judge", "simulated", str(store), "--limit", "20")
-    return Row(
-        "first 20 answers of one large topic", cost.cpu, "CPU s", None, None, cost.megabytes, 250,
-        note=f"{items:,} items, allpairs; goal for memory: 150 MB",
-    )  # fmt: skip
+    task = f"first 20 answers of one large topic, {strategy}"
+    note = f"{items:,} items; goal for memory: 150 MB"
+    return Row(task, cost.cpu, "CPU s", None, None, cost.megabytes, megabytes, note=note)

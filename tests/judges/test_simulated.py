@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelpool.errors import BadFile, BadParameter, UnknownName
-from duelpool.judges import JUDGES, make_judges
+from duelpool.judges import JUDGES, make_judges, simulated
 from duelpool.judges.base import Dice, SimulatedJudge
 from duelpool.judges.replayed import STRENGTH_SD, fitted_strengths, replayed_wins, win_counts
 from duelpool.judges.simulated import Fallible, MatrixJudge, OrderJudge, levels_by_score
@@ -365,3 +365,16 @@ def test_real_preferences_make_pools(data: Path) -> None:
     topic, items = max(model.pools.items(), key=lambda pool: len(pool[1]))
     assert len(items) == 130
     assert len(model.judge(topic, items, 0).truth.best) == 1
+
+
+@pytest.mark.parametrize("spec", ["bt", "bt:sd=3,ties=0.3", "case-a:q=0.8", "case-b:ties=0.2"])
+def test_a_large_pool_is_judged_as_by_its_matrix(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+    items = tuple(f"i{at:03d}" for at in range(150))
+    pairs = [(items[at], items[(at * 7 + 3) % 150], nth) for at in range(149) for nth in (1, 2)]
+    whole = make_judges(spec).judge("t", items, 4)
+    monkeypatch.setattr(simulated, "MATRIX_AT_MOST", 10)
+    by_row = make_judges(spec).judge("t", items, 4)
+    assert by_row.truth == whole.truth
+    answers = [whole.answer("t", *question) for question in pairs if question[0] != question[1]]
+    assert [by_row.answer("t", *question) for question in pairs if question[0] != question[1]] == answers
+    assert len(set(answers)) > 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges.base import Dice, JudgeModel, SimulatedJudge
-from duelpool.judges.simulated import MatrixJudge, odds_of_wins
+from duelpool.judges.simulated import MatrixJudge, bradley_terry_wins
 from duelpool.records import Answer, Outcome, Passage, Topic
 
 SEEN_THREE_OUT_OF_FOUR = math.log(3.0)
@@ -148,4 +148,4 @@ class Utilities:
                 remedy="Name another model, such as bt:sd=1.",
             )
         strengths = np.array([known.get(item, _UNSEEN) for item in items]) * self.log_odds
-        return MatrixJudge(items, odds_of_wins(strengths), Dice(seed, topic, "answers"))
+        return MatrixJudge(items, bradley_terry_wins(strengths), Dice(seed, topic, "answers"))

@@ -5,7 +5,7 @@ good it is, and no strategy profits from the order of the items.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -37,6 +37,12 @@ def levels_by_score(items: tuple[str, ...], scores: Floats) -> Levels:
     return Levels(tuple(tuple(items[at] for at in group) for _, group in groups))
 
 
+MATRIX_AT_MOST = 1000
+"""The items of a pool whose win probabilities are kept as a matrix."""
+
+_ROWS_AT_ONCE = 64
+
+
 class MatrixJudge:
     """Answers by a matrix of win probabilities; the truth is the Borda order of that matrix.
 
@@ -44,19 +50,25 @@ class MatrixJudge:
     decision, so that unequal items tie more seldom.
     """
 
-    def __init__(self, items: tuple[str, ...], wins: Floats, dice: Dice, *, ties: float = 0.0) -> None:
+    def __init__(
+        self, items: tuple[str, ...], wins: "Floats | WinsByRow", dice: Dice, *, ties: float = 0.0
+    ) -> None:
         if not 0 <= ties < 1:
             raise BadParameter(f"'ties' is the share of ties between equals, from 0 to below 1, not {ties}.")
         self._at = {item: at for at, item in enumerate(items)}
         self._wins = wins
         self._dice = dice
         self._tie_weight = 2.0 * ties / (1.0 - ties)
-        off_diagonal = wins.sum(axis=1) - wins.diagonal()
-        self._truth = levels_by_score(items, off_diagonal)
+        self._items = items
+        self._truth: Levels | None = None
 
     @property
     def truth(self) -> Levels:
         """The items by the sum of their win probabilities."""
+        if self._truth is None:
+            wins = self._wins
+            sums = wins.sums() if isinstance(wins, WinsByRow) else wins.sum(axis=1) - wins.diagonal()
+            self._truth = levels_by_score(self._items, sums)
         return self._truth
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
@@ -70,6 +82,32 @@ class MatrixJudge:
                 return Outcome.TIE
             roll /= decided
         return Outcome.LEFT if (roll < win) == (left == first) else Outcome.RIGHT
+
+
+class WinsByRow:
+    """A matrix of win probabilities of a large pool: its rows are worked out when they are needed."""
+
+    def __init__(self, size: int, rows: Callable[[slice], Floats]) -> None:
+        self._size = size
+        self._rows = rows
+
+    def __getitem__(self, place: tuple[int, int]) -> float:
+        """Return the chance that one item beats another."""
+        return float(self._rows(slice(place[0], place[0] + 1))[0, place[1]])
+
+    def sums(self) -> Floats:
+        """Return the sum of each row without the diagonal."""
+        sums = np.empty(self._size)
+        for start in range(0, self._size, _ROWS_AT_ONCE):
+            some = slice(start, min(start + _ROWS_AT_ONCE, self._size))
+            rows = self._rows(some)
+            sums[some] = rows.sum(axis=1) - rows.diagonal(start)
+        return sums
+
+
+def win_matrix(size: int, rows: Callable[[slice], Floats]) -> "Floats | WinsByRow":
+    """Return the matrix whose rows a function gives: whole, or row by row where it would take much memory."""
+    return rows(slice(0, size)) if size <= MATRIX_AT_MOST else WinsByRow(size, rows)
 
 
 class OrderJudge:
@@ -225,8 +263,14 @@ class CaseA(AnyPool):
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge of a random total order of the items."""
         place = hidden_places(len(items), topic, seed)
-        wins = np.where(place[:, None] < place[None, :], self.q, 1.0 - self.q)
-        return MatrixJudge(items, with_even_diagonal(wins), Dice(seed, topic, "answers"), ties=self.ties)
+
+        def rows(some: slice) -> Floats:
+            wins: Floats = np.where(place[some, None] < place[None, :], self.q, 1.0 - self.q)
+            wins[place[some, None] == place[None, :]] = 0.5
+            return wins
+
+        wins = win_matrix(len(items), rows)
+        return MatrixJudge(items, wins, Dice(seed, topic, "answers"), ties=self.ties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +286,7 @@ class CaseB(AnyPool):
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge for two random best items."""
         best = (hidden_places(len(items), topic, seed) < 2).astype(np.float64)
-        wins = 0.5 + (best[:, None] - best[None, :]) * (self.q - 0.5)
+        wins = win_matrix(len(items), lambda some: 0.5 + (best[some, None] - best[None, :]) * (self.q - 0.5))
         return MatrixJudge(items, wins, Dice(seed, topic, "answers"), ties=self.ties)
 
 
@@ -259,7 +303,7 @@ class BradleyTerry(AnyPool):
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge for freshly drawn strengths."""
         strengths = rng_for(seed, topic, "strengths").normal(0.0, self.sd, len(items))
-        return MatrixJudge(items, odds_of_wins(strengths), Dice(seed, topic, "answers"), ties=self.ties)
+        return MatrixJudge(items, bradley_terry_wins(strengths), Dice(seed, topic, "answers"), ties=self.ties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +413,15 @@ def odds_of_wins(strengths: Floats) -> Floats:
 
     wins: Floats = expit(strengths[:, None] - strengths[None, :])
     return wins
+
+
+def bradley_terry_wins(strengths: Floats) -> "Floats | WinsByRow":
+    """Return the Bradley-Terry win probabilities of these strengths, row by row for a large pool."""
+    from scipy.special import expit
+
+    return win_matrix(
+        len(strengths), lambda some: np.asarray(expit(strengths[some, None] - strengths[None, :]))
+    )
 
 
 def with_even_diagonal(wins: Floats) -> Floats:

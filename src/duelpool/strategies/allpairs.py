@@ -12,6 +12,9 @@ from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.tables.win_table import WinTable
 
+_MOST = 2**16 - 1
+_AT_ONCE = 1 << 18  # pairs that are looked at together: a pool of 5,000 items has twelve million
+
 
 class AllPairs:
     """Asks about every pair `repeats` times, in random order, all pairs once before any pair again."""
@@ -37,12 +40,12 @@ class AllPairs:
         self.repeats = repeats if cap is None else min(repeats, cap)
         self._table = WinTable(items, bad_votes=bad_votes)
         size = len(self._table.items)
-        first, second = np.triu_indices(size, 1)
-        order = rng_for(seed, topic, self.name, "order").permutation(len(first))
-        self._first, self._second = first[order], second[order]
-        self._at = np.zeros((size, size), dtype=np.int64)  # the place of a pair in that order
-        self._at[self._first, self._second] = self._at[self._second, self._first] = np.arange(len(order))
-        self._judgments = np.zeros(len(order), dtype=np.int64)  # per pair
+        pairs = math.comb(size, 2)
+        # A pair is a number: its place among all pairs (0, 1), (0, 2), ..., (1, 2), ... of items.
+        self._starts = np.concatenate(([0], np.cumsum(np.arange(size - 1, 0, -1)))).astype(np.int64)
+        self._order = np.arange(pairs, dtype=np.int32 if pairs < 2**31 else np.int64)
+        rng_for(seed, topic, self.name, "order").shuffle(self._order)
+        self._judgments = np.zeros(pairs, dtype=np.uint16)  # per pair, at most as many as are asked for
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log."""
@@ -50,24 +53,42 @@ class AllPairs:
             return
         places = self._table.add(event)
         if places is not None:
-            self._judgments[self._at[places]] += 1
+            pair = self._number(*places)
+            self._judgments[pair] = min(int(self._judgments[pair]) + 1, _MOST)
+
+    def _number(self, i: int, j: int) -> int:
+        first, second = (i, j) if i < j else (j, i)
+        return int(self._starts[first]) + second - first - 1
 
     def _open(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        bad = self._table.bad
-        still: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
-            (self._judgments < self.repeats) & ~bad[self._first] & ~bad[self._second]
-        )
+        """Return which pairs still lack judgments, by their numbers."""
+        still: np.ndarray[tuple[int], np.dtype[np.bool_]] = self._judgments < self.repeats
+        size = len(self._table.items)
+        for bad in np.flatnonzero(self._table.bad).tolist():
+            still[self._starts[:bad] + bad - np.arange(bad) - 1] = False
+            still[self._starts[bad] : self._starts[bad] + size - bad - 1] = False
         return still
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs that have the fewest judgments."""
         still = self._open()
         for i, j in self._table.places(pending):
-            still[self._at[i, j]] = False
-        places = np.flatnonzero(still)
-        places = places[np.argsort(self._judgments[places], kind="stable")][: max(0, n)]
+            still[self._number(i, j)] = False
+        chosen: list[int] = []
+        for judgments in range(self.repeats if n > 0 else 0):
+            wanted = still & (self._judgments == judgments) if self.repeats > 1 else still
+            for start in range(0, len(self._order), _AT_ONCE):
+                block = self._order[start : start + _AT_ONCE]
+                chosen += block[wanted[block]][: n - len(chosen)].tolist()
+                if len(chosen) == n:
+                    break
         items = self._table.items
-        return [Proposal(pair_of(items[self._first[at]], items[self._second[at]])) for at in places.tolist()]
+        firsts = np.searchsorted(self._starts, chosen, side="right") - 1
+        seconds = np.array(chosen, dtype=np.int64) - self._starts[firsts] + firsts + 1
+        return [
+            Proposal(pair_of(items[i], items[j]))
+            for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
+        ]
 
     @property
     def done(self) -> bool:
