@@ -16,7 +16,7 @@ def give_name(partial: Path, target: Path) -> None:
     Its content is brought to the disk first, then its name: otherwise a power cut may leave an empty file, or none. A
     device or a pipe of this name, such as /dev/null, is written to, and stays what it is.
     """
-    if target.exists() and not (target.is_file() or target.is_dir()):
+    if is_device(target):
         with partial.open("rb") as written, target.open("wb") as there:
             shutil.copyfileobj(written, there)
         partial.unlink()
@@ -29,6 +29,11 @@ def give_name(partial: Path, target: Path) -> None:
             os.fsync(written.fileno())
         partial.replace(target)
     _sync_folder(target.absolute().parent)
+
+
+def is_device(path: Path) -> bool:
+    """Whether a path is that of a device, a pipe or a socket: something that is there, and neither file nor folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 from typer.main import get_command
 
@@ -30,14 +31,16 @@ def paths_of(group: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, .
             yield from paths_of(commands[name], (*path, name))
 
 
-def write(name: str, path: Sequence[str]) -> None:
-    """Write the help of one command."""
+def write(name: str, path: Sequence[str]) -> Path:
+    """Write the help of one command; return its file."""
     from duelpool.cli.program import app
 
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
         app([*path, "--help"], prog_name="duelpool", standalone_mode=False)
-    (FOLDER / f"{name}.txt").write_text(shown.getvalue(), encoding="utf-8")
+    file = FOLDER / f"{name}.txt"
+    file.write_text(shown.getvalue(), encoding="utf-8")
+    return file
 
 
 def main() -> None:
@@ -46,16 +49,17 @@ def main() -> None:
         os.environ.pop(name, None)
     os.environ |= {"COLUMNS": str(DEFAULT_WIDTH), "FORCE_COLOR": "1", "TERM": "xterm"}
     FOLDER.mkdir(exist_ok=True)
-    for old in FOLDER.glob("*.txt"):
-        old.unlink()
+    old = set(FOLDER.glob("*.txt"))
     MADE_WITH.write_text(versions(), encoding="utf-8")
     sys.modules[PACKAGE] = None  # type: ignore[assignment]
-    write(WITHOUT_IT, ())
+    old.discard(write(WITHOUT_IT, ()))
     del sys.modules[PACKAGE], sys.modules["duelpool.cli.evaluation.reproduce"]
     from duelpool.cli.program import app
 
     for path in paths_of(get_command(app)):
-        write(".".join(path) or "duelpool", path)
+        old.discard(write(".".join(path) or "duelpool", path))
+    for gone in old:
+        gone.unlink()
 
 
 if __name__ == "__main__":

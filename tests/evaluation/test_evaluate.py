@@ -34,7 +34,7 @@ from duelpool.comparison import (
     topics_needed,
 )
 from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError, UnknownName
-from duelpool.evaluation import FORMATS, kind_of, record_of, scoring
+from duelpool.evaluation import FORMATS, kind_of, record_of
 from duelpool.files import Preferences, Qrels, Run, read_qrels, read_run
 from duelpool.files.source import stem
 from duelpool.measures import MEASURES, Compat, nDCG
@@ -192,7 +192,7 @@ def test_runs_keep_their_order_whichever_task_ends_first(monkeypatch: pytest.Mon
         Run.from_rankings(f"r{at}", {"1": [(f"d{(at - rank) % 9}", -rank) for rank in range(9)]})
         for at in range(9)
     ]
-    monkeypatch.setattr(scoring, "as_completed", lambda tasks: reversed(list(tasks)))
+    monkeypatch.setattr("concurrent.futures.as_completed", lambda tasks: reversed(list(tasks)))
     with ThreadPoolExecutor(1) as executor:
         means = duelpool.evaluate(qrels, runs, ["RR"], executor=executor).means("RR")
     assert means == pytest.approx({f"r{at}": 1 / (at + 1) for at in range(9)})

@@ -213,6 +213,20 @@ def test_standard_input_is_read_packed_or_not(monkeypatch: pytest.MonkeyPatch) -
         assert (run.name, len(run)) == ("tag", 1)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_lines(pipe, ["one", "two"])
+        assert os.read(reading, 100) == b"one\ntwo\n"
+    finally:
+        os.close(reading)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text("before\n")

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +32,9 @@ from duelpool.evaluation.sources import (
 from duelpool.files import Duplicates, describe, read_duplicates
 from duelpool.files.run_names import RunLabel, distinct, find_run
 from duelpool.measures import External, Measure, Truth, parse_measure
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = [
     "FORMATS",
@@ -67,7 +69,7 @@ def evaluate(
     topics: Sequence[str] | None = None,
     twins: Duplicates | str | os.PathLike[str] | None = None,
     seed: int = 0,
-    executor: Executor | None = None,
+    executor: "Executor | None" = None,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Score runs against grades, preferences or another run.

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from duelpool.arrays import Floats
 from duelpool.errors import BadRecord
@@ -13,6 +13,9 @@ from duelpool.files.notices import Notice
 from duelpool.files.run_names import RunLabel
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.measures.truth import Record
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _CHUNK = 4  # runs a task: few enough for a progress bar, enough to share the work of making the truth ready
 
@@ -59,13 +62,15 @@ def score_runs(
     truth: Truth,
     sources: Sequence[RunSource],
     measures: Sequence[Measure],
-    executor: Executor | None = None,
+    executor: "Executor | None" = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Scored]:
     """Score all runs, in their order; `progress` is called with the number of runs just scored."""
     tell = progress or (lambda _: None)
     if executor is None:
         return list(_one_by_one(truth, sources, measures, tell))
+    from concurrent.futures import as_completed
+
     records = truth.records()
     starts = range(0, len(sources), _CHUNK)
     tasks = {

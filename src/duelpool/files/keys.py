@@ -11,10 +11,20 @@ from duelpool.arrays import Ints
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
+_FEW = 1000  # rows
+
 
 def hash_of(texts: pl.Series, seed: int) -> Hashes:
     """Return a 64-bit hash per text, equal for equal texts within one process."""
     return texts.hash(seed=seed).to_numpy()
+
+
+def texts_at(texts: pl.Series, rows: Ints) -> pl.Series:
+    """Return the texts of some rows.
+
+    Few rows are handed over as a list: for an array polars imports numpy's masked arrays, which takes longer.
+    """
+    return texts[rows.tolist()] if len(rows) <= _FEW else texts[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +61,8 @@ def _sharing_a_slot(keys: Hashes) -> Hashes:
     last = np.empty(1 << bits, dtype=np.int32)
     last[slots] = rows
     shared = np.flatnonzero(last[slots] != rows)  # rows that a later one has pushed out of its slot
+    if not len(shared):
+        return keys[:0]
     sharing: Hashes = keys[np.concatenate((shared, np.unique(last[slots[shared]])))]
     return sharing
 
@@ -65,7 +77,7 @@ def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:
     changes = (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     place: dict[str, int] = {}
-    codes = [place.setdefault(name, len(place)) for name in topics[starts].to_list()]
+    codes = [place.setdefault(name, len(place)) for name in texts_at(topics, starts).to_list()]
     return list(place), np.array(codes, dtype=np.int64), starts
 
 
@@ -82,7 +94,7 @@ def repeats(rows: RowKeys, topics: pl.Series, docnos: pl.Series) -> Ints:
     suspects = np.flatnonzero(np.isin(rows.keys, rows.twice()))
     seen: set[tuple[str, str]] = set()
     repeated = []
-    pairs = zip(topics[suspects].to_list(), docnos[suspects].to_list(), strict=True)
+    pairs = zip(texts_at(topics, suspects).to_list(), texts_at(docnos, suspects).to_list(), strict=True)
     for row, key in zip(suspects.tolist(), pairs, strict=True):
         if key in seen:
             repeated.append(row)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from duelpool.files.columns import (
@@ -136,10 +137,9 @@ def read_run(path: Readable) -> Run:
     )
     tally = Tally()
     frame = columns.frame
-    scores = frame.get_column("score")
-    if infinite := int(scores.is_infinite().sum()):
-        row = scores.is_infinite().arg_max()
-        tally.add("infinite scores kept", None if row is None else columns.line_of(row), infinite)
+    infinite = np.flatnonzero(np.isinf(frame.get_column("score").to_numpy()))
+    if len(infinite):
+        tally.add("infinite scores kept", columns.line_of(int(infinite[0])), len(infinite))
     keys = RowKeys.of(frame.get_column("topic"), frame.get_column("docno"))
     again = repeats(keys, frame.get_column("topic"), frame.get_column("docno"))
     if len(again):
@@ -149,12 +149,10 @@ def read_run(path: Readable) -> Run:
             len(again),
         )
     tag = columns.first[-1]
-    others = frame.get_column("tag") != tag
-    if differ := int(others.sum()):
-        first = others.arg_max()
-        where = None if first is None else columns.line_of(first)
-        tally.add("rows with another tag than the first, kept in the run", where, differ)
-    frame = frame.drop("tag")
+    others = np.flatnonzero((frame.drop_in_place("tag") != tag).to_numpy())
+    if len(others):
+        where = columns.line_of(int(others[0]))
+        tally.add("rows with another tag than the first, kept in the run", where, len(others))
     file = "" if source.name == shown_name(STANDARD_INPUT) else source.name
     run = Run(run_name(file, tag) if file else tag, frame, tag, (*columns.notices, *tally.notices), file)
     run._keys.append(keys)

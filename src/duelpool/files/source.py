@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import shutil
 import sys
 import tempfile
 import weakref
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
-from duelpool.durable import NO_SPACE, give_name
+from duelpool.durable import NO_SPACE, give_name, is_device
 from duelpool.errors import BadFile
 
 STANDARD_INPUT = "-"
@@ -22,6 +23,7 @@ BLOCK = 1 << 20
 """Bytes that are read at once."""
 
 _START = 4096
+_OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/self/fd/")  # open files of this process, by name
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -261,17 +263,23 @@ def _write_to(name: str, lines: Iterable[str], private: bool) -> None:
 def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
     """Yield the path of a file to write; it gets its name when it is complete and on the disk, or is deleted.
 
-    The file is for its owner alone while it is written, and afterwards where it is `private`.
+    The file is for its owner alone while it is written, and afterwards where it is `private`. A device or a pipe, such
+    as /dev/null and /dev/stdout, is written to and never replaced.
     """
     target = Path(path)
+    device = is_device(target) or os.fspath(path).startswith(_OPEN_FILES)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=None if device else target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise unwritable(os.fspath(path), error) from None
     os.close(handle)
     partial = Path(name)
     try:
         yield partial
+        if device:
+            with partial.open("rb") as complete, target.open("ab") as out:
+                shutil.copyfileobj(complete, out)
+            return
         if not private:
             partial.chmod(0o666 & ~_umask())
         give_name(partial, target)

@@ -13,7 +13,7 @@ import polars as pl
 
 from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
-from duelpool.files.keys import Hashes, hash_of, topic_codes
+from duelpool.files.keys import Hashes, hash_of, texts_at, topic_codes
 from duelpool.files.runs import Precision
 from duelpool.measures.rankings import DuplicateRule, Rankings, ReadyRun
 
@@ -145,7 +145,7 @@ class Items:
             items[other] = self.order[np.minimum(at, len(self.order) - 1)]
         hit = self.keys[items] == wanted
         rows, items = rows[hit], items[hit]
-        equal = (docnos[rows] == self.docnos[items]).to_numpy()
+        equal = (texts_at(docnos, rows) == texts_at(self.docnos, items)).to_numpy()
         equal &= self._places(topics)[topic_of(rows)] == self.topic[items]
         return (rows, items) if equal.all() else (rows[equal], items[equal])
 

@@ -12,7 +12,6 @@ from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, VoteRule
 from duelpool.measures.truth import Truth
-from duelpool.preferences import borda_shares
 
 Weight: TypeAlias = Literal["lower", "upper"]
 
@@ -128,6 +127,8 @@ class BestRR(OverPreferences):
             worth = truth.grades().grade
             possible = worth > 0
         else:
+            from duelpool.preferences import borda_shares  # here, because no other measure needs it
+
             pairs = self.pairs(truth)
             worth = pairs.once("borda", lambda: borda_shares(pairs.winner, pairs.loser, len(items)))
             possible = ~np.isnan(worth)

@@ -10,7 +10,7 @@ import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Duplicates, Run, TieOrder
-from duelpool.files.keys import Hashes, RowKeys
+from duelpool.files.keys import Hashes, RowKeys, texts_at
 from duelpool.files.runs import Precision
 
 Answer = TypeVar("Answer")
@@ -123,13 +123,13 @@ def _by_docno(rows: Ints, begins: Bools, docnos: pl.Series, *, descending: bool)
     broken = rows.copy()
     twos = first[size == 2]  # most ties are of two rows, and a comparison is faster than sorting
     one, two = rows[twos], rows[twos + 1]
-    a, b = docnos[one], docnos[two]
+    a, b = texts_at(docnos, one), texts_at(docnos, two)
     swap = ((a < b) if descending else (b < a)).to_numpy()
     broken[twos[swap]], broken[twos[swap] + 1] = two[swap], one[swap]
     places = np.flatnonzero(np.repeat(size > 2, size))
     if len(places):
         many = rows[places]
-        inner = docnos[many].arg_sort(descending=descending).to_numpy()
+        inner = texts_at(docnos, many).arg_sort(descending=descending).to_numpy()
         broken[places] = many[inner[np.argsort(np.cumsum(begins)[places][inner], kind="stable")]]
     return broken
 

@@ -22,7 +22,7 @@ IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]
 Singles: TypeAlias = npt.NDArray[np.float32]
 
 _STEPS = 100
-_CHORDS = 12
+_CHORDS = 40  # the last ones are of few resamples, and each is far cheaper than a fit of its own
 _CLOSE = 0.02  # standard errors
 _TOLERANCE = 1e-10
 _WIDE = 60.0  # from the weakest to the strongest: beyond it, single precision has no number for the odds

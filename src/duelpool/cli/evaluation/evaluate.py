@@ -1,10 +1,9 @@
 """`duelpool evaluate`: scores of runs from grades or preferences, with intervals, tests and plots."""
 
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -33,6 +32,9 @@ from duelpool.files.run_names import read_groups
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
 from duelpool.report import table_text
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _LEAVE_OUT = "leave-out"
 _REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
@@ -274,7 +276,7 @@ def _duplicates_file(*judgments: str | None) -> str | None:
     return next((str(place) for place in places if place is not None and place.is_file()), None)
 
 
-def _processes(jobs: int) -> AbstractContextManager[Executor | None]:
+def _processes(jobs: int) -> "AbstractContextManager[Executor | None]":
     if jobs == 1:
         return nullcontext()
     from duelpool.simulation import processes
