@@ -1,5 +1,6 @@
 """A campaign's leaderboard: by what was judged so far, twins as one, now and as it stood."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import Watch
 from duelpool.cli import app
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, BadRecord
 from duelpool.files import Qrels, Run
 from duelpool.files.packed import pack_run, unpack_run
 from duelpool.leaderboard.live import LiveLeaderboard
@@ -45,6 +46,21 @@ def test_runs_are_stored_unchanged(campaign: Campaign) -> None:
     assert keep_runs(campaign, [POOR]) == 0  # by its name
     deep = Run.from_rankings("deep", {"one": [(f"d{at}", float(-at)) for at in range(9)]})
     assert unpack_run("deep", pack_run(deep, 3)).frame.equals(deep.frame.head(3))
+
+
+def test_a_damaged_run_is_refused_and_never_read_as_another() -> None:
+    whole = pack_run(Run.from_rankings("deep", {f"t{at}": [("a", 2.0), ("b", 1.0)] for at in range(20)}))
+    for at in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x55
+        with pytest.raises(BadRecord, match="run 'deep' is damaged"):
+            unpack_run("deep", bytes(damaged))
+
+
+def test_runs_of_earlier_releases_are_read() -> None:
+    packed = io.BytesIO()
+    GOOD.frame.write_parquet(packed)
+    assert unpack_run("good", packed.getvalue()).frame.equals(GOOD.frame)
 
 
 def test_leaderboard_without_judgments_or_runs_is_refused(store: Store, campaign: Campaign) -> None:

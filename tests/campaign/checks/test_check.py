@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,11 @@ from duelpool.campaign.checks.findings import AT_MOST
 from duelpool.campaign.checks.tables import dangling_rows, missing_parts
 from duelpool.campaign.views.summaries import refresh
 from duelpool.cli import app
-from duelpool.store import Store, open_store
+from duelpool.files import Run
+from duelpool.files.packed import pack_run
+from duelpool.store import Store, holdings, open_store
 from store.make_old_store import crowd, dedicated
+from support.campaigns import make_campaign
 from support.eventful import Eventful
 from support.stores import BACK_ENDS, new_target
 
@@ -290,6 +294,19 @@ def test_check_finds_and_names_damage(sound: Store, kind: str) -> None:
     damage, of_kind, words = DAMAGE[kind]
     found = found_after(sound, *damage, kind=of_kind)
     assert any(each.kind == of_kind and words in each.problem for each in found), found
+
+
+def test_check_names_runs_that_are_damaged(tmp_path: Path) -> None:
+    run = pack_run(Run.from_rankings("bm25", {"one": [("a", 2.0), ("b", 1.0)]}))
+    with open_store(tmp_path / "runs.db", create=True) as store:
+        campaign = make_campaign(store, {"one": "ab"})
+        for name, data in (("whole", run), ("cut", run[:-9]), ("old", b"PAR1" + run[-99:-8])):
+            campaign.write(partial(holdings.add_run, run=holdings.PackedRun(name, 2, data)))
+        found = campaign.read(lambda tx: contradictions(tx, 6))
+    assert [(each.kind, each.problem) for each in found] == [
+        ("run", "The stored run 'cut' is damaged."),
+        ("run", "The stored run 'old' is damaged."),
+    ]
 
 
 def test_check_finds_nothing_in_a_sound_store(sound: Store) -> None:

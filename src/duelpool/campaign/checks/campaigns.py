@@ -11,8 +11,10 @@ from duelpool.campaign.log.replay import CountedLines, Counting, judgments_outsi
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work.assignments import PAID
 from duelpool.campaign.work.ledger import FEE, REWARD
+from duelpool.errors import BadRecord
+from duelpool.files.packed import unpack_run
 from duelpool.records import Outcome
-from duelpool.store import Reading, imports, leases, llm, log, schema
+from duelpool.store import Reading, holdings, imports, leases, llm, log, schema
 from duelpool.store.leases import ANSWERED, CANNOT_JUDGE, LEASED, RETRACTED, SKIPPED
 from duelpool.store.log import Line
 from duelpool.store.statements import READ_AT_ONCE, streamed
@@ -48,6 +50,7 @@ def contradictions(
     found.extend("assignment", _wrong_assignments(tx))
     found.extend("ledger", _wrong_payments(tx))
     found.extend("model", _wrong_sums_of_models(tx))
+    found.extend("run", _damaged_runs(tx))
     return found.all()
 
 
@@ -401,3 +404,14 @@ def _wrong_sums_of_models(tx: Reading) -> Iterator[str]:
             yield f"The model {row.assessor} has spent {row.spent}, and its calls cost {row.costs}."
         if row.held != row.reserved:
             yield f"The model {row.assessor} has {row.held} reserved, and its open calls {row.reserved}."
+
+
+# ---- runs
+
+
+def _damaged_runs(tx: Reading) -> Iterator[str]:
+    for run in holdings.runs(tx):
+        try:
+            unpack_run(run.name, run.data)
+        except BadRecord as error:
+            yield error.problem
