@@ -135,7 +135,7 @@ def test_restore_checks_the_copy_and_never_overwrites(target: str, tmp_path: Pat
     assert "Error:" in call("restore", copy, "-o", str(tmp_path / "third.db"), code=2)
     assert not (tmp_path / "third.db").exists()
     (tmp_path / "none.db").write_bytes(b"")
-    assert "not a copy" in call(
+    assert "not a Duelpool store" in call(
         "restore", str(tmp_path / "none.db"), "-o", str(tmp_path / "third.db"), code=2
     )
 

@@ -15,6 +15,7 @@ ON_THE_WAY = {
     "read_fast",
     "read_tolerant",
     "read_crowd",
+    "read_rows",
 }  # what the readers are made of
 
 

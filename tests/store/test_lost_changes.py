@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, insert
-from sqlalchemy.exc import IntegrityError
 from typer.testing import CliRunner
 
 from duelpool.campaign import checks
 from duelpool.cli import app
 from duelpool.store import open_store, schema
-from duelpool.store.errors import MissingChanges
+from duelpool.store.errors import MissingChanges, StoreError
 from duelpool.store.maintenance import accept_loss
 from duelpool.store.sqlite import change_note
 from duelpool.store.sqlite.change_note import note_of
@@ -189,7 +188,7 @@ def test_a_first_change_that_was_undone_hides_no_later_loss(path: Path, tmp_path
 
     (tmp_path / "crashed").mkdir()
     with open_store(path) as store:
-        with pytest.raises(IntegrityError):
+        with pytest.raises(StoreError, match="FOREIGN KEY"):
             store.write(undone)
         store.write(add("one"))  # which gives the store its identity, in the file itself
         store.write(add("two"))
