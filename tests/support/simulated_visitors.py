@@ -140,6 +140,12 @@ class Assessor:
 
     async def judge_on(self, until: float) -> None:
         """Judge until the time is over."""
+        try:
+            await self._judge_on(until)
+        finally:  # it may be called away while it thinks
+            self.wire.close()
+
+    async def _judge_on(self, until: float) -> None:
         await asyncio.sleep(self.rng.random() * self.median)
         work: dict[str, Any] | None = None
         while time.monotonic() < until:
@@ -156,7 +162,6 @@ class Assessor:
             else:
                 await asyncio.sleep(min(2.0, self.median))
                 work = await self._look(until)
-        self.wire.close()
 
     async def _come_in(self, until: float) -> dict[str, Any] | None:
         if not self.wire.cookies:
