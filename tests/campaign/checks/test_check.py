@@ -17,12 +17,15 @@ from duelpool.campaign.checks import Contradiction, check_store
 from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.checks.findings import AT_MOST
 from duelpool.campaign.checks.tables import dangling_rows, missing_parts
+from duelpool.campaign.imports.importer import import_file
+from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.summaries import refresh
 from duelpool.cli import app
 from duelpool.files import Run
 from duelpool.files.packed import pack_run
 from duelpool.store import Store, holdings, open_store
-from store.make_old_store import crowd, dedicated
+from duelpool.store.holdings import TestPair
+from store.make_old_store import better, crowd, dedicated
 from support.campaigns import make_campaign
 from support.eventful import Eventful
 from support.stores import BACK_ENDS, new_target
@@ -316,6 +319,41 @@ def test_check_finds_nothing_in_a_sound_store(sound: Store) -> None:
     assert verdict.findings == ()
     assert (verdict.campaigns, verdict.sound) == (2, True)
     assert verdict.lines > 30 < verdict.questions
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_check_accepts_answers_from_elsewhere_that_wait_for_their_release(
+    back_end: str, tmp_path: Path
+) -> None:
+    pools, known = {"one": "abcdefgh"}, [TestPair(f"k{at}", "one", "a", f"off{at}") for at in range(9)]
+    with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
+        origin, copy = (
+            make_campaign(
+                store, pools, name=name, known=known, strategy="allpairs", judges="crowd", targets=4
+            )
+            for name in ("origin", "copy")
+        )
+        origin.enrol("w", "crowd")
+        finished = origin.next_assignment("w")
+        assert finished is not None
+        for question in finished.questions:
+            origin.answer(question.id, "w", better(question))
+        origin.finish(finished.id)
+        at_work = origin.next_assignment("w")
+        assert at_work is not None
+        for question in at_work.questions:
+            origin.answer(question.id, "w", better(question))
+        write_log(origin, tmp_path / "log.jsonl")
+        assert import_file(copy, tmp_path / "log.jsonl").judgments == 14
+        assert len(copy.live.state("one").held()) == 4
+        assert check_store(target).findings == ()  # while the other campaign's assignment is open,
+        origin.finish(at_work.id)
+        assert check_store(target).findings == ()  # and when it has ended
+        write_log(origin, tmp_path / "log.jsonl")
+        import_file(copy, tmp_path / "log.jsonl", rows=[(16, 16)])
+        copy.live.forget("one")
+        assert copy.live.state("one").held() == []
+        assert check_store(target).findings == ()
 
 
 def test_check_names_constraints_that_a_database_lacks(sound: Store) -> None:

@@ -22,6 +22,8 @@ from duelpool.store.statements import READ_AT_ONCE, streamed
 _ENDS_AS = {str(outcome): leases.state_after(outcome) for outcome in Outcome}
 _QUESTION, _LOG = schema.question.c, schema.log.c
 _PAIR = (_QUESTION.topic, _QUESTION.criterion, _QUESTION.a, _QUESTION.b)
+# Judgments of a crowd's log from elsewhere wait for a release that a later part of that log may bring.
+_ASKED_HERE = or_(_QUESTION.assignment.is_not(None), _QUESTION.source == leases.ASKED)
 _NOTHING = CountedLines(frozenset(), frozenset(), frozenset())
 _IDS_AT_ONCE = 500
 
@@ -71,7 +73,7 @@ def _check_lines(tx: Reading, found: Contradictions, advance: Advance) -> None:
         expected = 1
         released: set[str] = set()
         held_here: set[str] = set()
-        for _, seq, event, assignment, waits, question, *answer in rows:
+        for _, seq, event, assignment, waits, question, *answer in rows:  # `waits`: for an assignment of here
             if seq != expected:
                 found.add("log", f"Topic '{topic}': line {seq} is at the place of line {expected}.")
             expected = seq + 1
@@ -113,7 +115,7 @@ def _lines(tx: Reading) -> Select[Any]:
             _LOG.seq,
             _LOG.event,
             _LOG.assignment,
-            and_(_LOG.told == 0, _LOG.test_pair.is_(None)),
+            and_(_LOG.told == 0, _LOG.test_pair.is_(None), _ASKED_HERE),
             _LOG.question,
             _LOG.attempt,
             _LOG.outcome,
@@ -318,17 +320,17 @@ def _wrong_assignments(tx: Reading) -> Iterator[str]:
         if row.foreign:
             yield f"The assignment {row.id} has {row.foreign} questions of another assessor."
     early = (
-        select(_LOG.topic, _LOG.seq, _LOG.assignment, columns.state)
-        .outerjoin_from(schema.log, schema.assignment, columns.id == _LOG.assignment)
+        select(_LOG.topic, _LOG.seq, _LOG.assignment)
+        .join_from(schema.log, schema.assignment, columns.id == _LOG.assignment)
         .where(
             _LOG.campaign == tx.campaign,
             _LOG.event == log.RELEASE,
-            or_(columns.id.is_(None), columns.state == "open"),
+            columns.campaign == tx.campaign,
+            columns.state == "open",
         )
     )
     for row in streamed(tx.connection, early):
-        state = "doesn't exist" if row.state is None else "is open"
-        yield f"Topic '{row.topic}': line {row.seq} releases the assignment {row.assignment}, which {state}."
+        yield f"Topic '{row.topic}': line {row.seq} releases the assignment {row.assignment}, which is open."
 
 
 def _never_released(tx: Reading, held: set[tuple[str, str]]) -> Iterator[str]:
