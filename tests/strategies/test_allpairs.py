@@ -1,6 +1,8 @@
 """All pairs: asked in an order that the seed fixes, those with the fewest judgments first."""
 
+import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
@@ -10,6 +12,7 @@ from duelpool.records import Judgment, Outcome, Pair, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies import allpairs
 from duelpool.strategies.allpairs import AllPairs
+from duelpool.strategies.tables.pair_numbers import without
 
 OUTCOMES = (Outcome.LEFT, Outcome.RIGHT, Outcome.TIE, Outcome.LEFT_BAD, Outcome.BOTH_BAD)
 
@@ -30,7 +33,9 @@ def test_pairs_are_asked_in_the_order_of_a_plain_list(monkeypatch: pytest.Monkey
         pending = {random.choice(pairs) for _ in range(random.randrange(3))} if pairs else set()
         still = [pair for pair in order if judged[pair] < repeats and bad.isdisjoint(pair)]
         free = sorted((pair for pair in still if pair not in pending), key=lambda pair: judged[pair])
-        assert [each.pair for each in strategy.ask(n, [Proposal(pair) for pair in pending])] == free[:n]
+        asked = strategy.ask(n, [Proposal(pair) for pair in pending])
+        assert [each.pair for each in asked] == free[:n]
+        assert_lists(strategy.ask_lazily(n, [Proposal(pair) for pair in pending]), asked, random)
         assert strategy.done == (not still)
         if pairs:
             left, right = random.sample(items, 2)
@@ -38,3 +43,31 @@ def test_pairs_are_asked_in_the_order_of_a_plain_list(monkeypatch: pytest.Monkey
             strategy.tell(judgment)
             judged[judgment.pair] += 1
             bad.update(judgment.bad_items)
+
+
+def assert_lists(lazily: Sequence[Proposal], asked: list[Proposal], random: Random) -> None:
+    """Check that a sequence of proposals is this list, however it is looked at."""
+    assert (list(lazily), len(lazily)) == (asked, len(asked))
+    places = range(-len(asked), len(asked))
+    assert [lazily[at] for at in places] == [asked[at] for at in places]
+    assert list(lazily[2:7]) == asked[2:7]
+    with pytest.raises(IndexError):
+        lazily[len(asked)]
+    some = {each.pair for each in random.sample(asked, min(3, len(asked)))} | {("elsewhere", "i0")}
+    assert list(without(lazily, some)) == without(asked, some)
+    assert {each.pair for each in asked if each not in without(asked, some)} == some - {("elsewhere", "i0")}
+
+
+def test_a_million_proposals_take_little_memory() -> None:
+    items = [f"i{at}" for at in range(2_000)]  # two million pairs
+    strategy = AllPairs(items, seed=1, topic="t")
+    tracemalloc.start()
+    try:
+        strategy.tell(Judgment("t", "i7", "i8", Outcome.LEFT_BAD))
+        asked = strategy.ask_lazily(10**6)
+        assert not strategy.done
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(asked) == 10**6
+    assert kept < 20 * 10**6  # a number for each proposal and each pair of the order, not an object

@@ -6,14 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
+from duelpool.strategies.tables.pair_numbers import NumberedProposals, Numbers, PairNumbers
 from duelpool.strategies.tables.win_table import WinTable
 
 _MOST = 2**16 - 1
-_AT_ONCE = 1 << 18  # pairs that are looked at together: a pool of 5,000 items has twelve million
+_AT_ONCE = 1 << 18  # pairs that are looked at together, at most
+_FEW = 1 << 10
 
 
 class AllPairs:
@@ -38,14 +40,14 @@ class AllPairs:
     ) -> None:
         at_least(repeats=(repeats, 1), cap=(cap, 1), bad_votes=(bad_votes, 1))
         self.repeats = repeats if cap is None else min(repeats, cap)
+        self._seed = (seed, topic)
         self._table = WinTable(items, bad_votes=bad_votes)
-        size = len(self._table.items)
-        pairs = math.comb(size, 2)
-        # A pair is a number: its place among all pairs (0, 1), (0, 2), ..., (1, 2), ... of items.
-        self._starts = np.concatenate(([0], np.cumsum(np.arange(size - 1, 0, -1)))).astype(np.int64)
-        self._order = np.arange(pairs, dtype=np.int32 if pairs < 2**31 else np.int64)
-        rng_for(seed, topic, self.name, "order").shuffle(self._order)
-        self._judgments = np.zeros(pairs, dtype=np.uint16)  # per pair, at most as many as are asked for
+        self._pairs = PairNumbers(self._table.items)
+        self._order = np.empty(
+            0, dtype=self._pairs.kind
+        )  # the first pairs in random order, as many as were needed
+        # By the pair's number, at most as many as are asked for; zeros take no memory before they are written.
+        self._judgments = np.zeros(self._pairs.count, dtype=np.uint16)
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log."""
@@ -53,47 +55,57 @@ class AllPairs:
             return
         places = self._table.add(event)
         if places is not None:
-            pair = self._number(*places)
+            pair = self._pairs.number(*places)
             self._judgments[pair] = min(int(self._judgments[pair]) + 1, _MOST)
 
-    def _number(self, i: int, j: int) -> int:
-        first, second = (i, j) if i < j else (j, i)
-        return int(self._starts[first]) + second - first - 1
+    def _in_order(self, start: int, end: int) -> Numbers:
+        """Return pairs by their places in the random order, which is drawn again where it wasn't kept so far."""
+        if len(self._order) < min(end, self._pairs.count):
+            order = np.arange(self._pairs.count, dtype=self._pairs.kind)
+            rng_for(*self._seed, self.name, "order").shuffle(order)
+            kept = max(end, 2 * len(self._order), _AT_ONCE)
+            self._order = order if kept >= self._pairs.count else order[:kept].copy()
+        return self._order[start:end]
 
-    def _open(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return which pairs still lack judgments, by their numbers."""
-        still: np.ndarray[tuple[int], np.dtype[np.bool_]] = self._judgments < self.repeats
-        size = len(self._table.items)
-        for bad in np.flatnonzero(self._table.bad).tolist():
-            still[self._starts[:bad] + bad - np.arange(bad) - 1] = False
-            still[self._starts[bad] : self._starts[bad] + size - bad - 1] = False
-        return still
+    def _free(self, numbers: Numbers) -> Numbers:
+        """Return those of these pairs of which no item is Bad."""
+        bad = self._table.bad
+        if not bad.any():
+            return numbers
+        firsts, seconds = self._pairs.places(numbers)
+        return numbers[~(bad[firsts] | bad[seconds])]
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs that have the fewest judgments."""
-        still = self._open()
-        for i, j in self._table.places(pending):
-            still[self._number(i, j)] = False
-        chosen: list[int] = []
-        for judgments in range(self.repeats if n > 0 else 0):
-            wanted = still & (self._judgments == judgments) if self.repeats > 1 else still
-            for start in range(0, len(self._order), _AT_ONCE):
-                block = self._order[start : start + _AT_ONCE]
-                chosen += block[wanted[block]][: n - len(chosen)].tolist()
-                if len(chosen) == n:
-                    break
-        items = self._table.items
-        firsts = np.searchsorted(self._starts, chosen, side="right") - 1
-        seconds = np.array(chosen, dtype=np.int64) - self._starts[firsts] + firsts + 1
-        return [
-            Proposal(pair_of(items[i], items[j]))
-            for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
-        ]
+        return list(self.ask_lazily(n, pending))
+
+    def ask_lazily(self, n: int, pending: Collection[Proposal] = ()) -> NumberedProposals:
+        """Return what `ask` does, each proposal made when it is looked at."""
+        held = [self._pairs.number(i, j) for i, j in self._table.places(pending)]
+        chosen = [np.empty(0, dtype=self._pairs.kind)]
+        wanted = max(n, 0)
+        for judgments in range(self.repeats):
+            start = 0
+            while wanted and start < self._pairs.count:
+                # Mostly the first few are free: of a large pool no more are looked at.
+                end = start + min(max(wanted + self._table.judgments + len(held), start, _FEW), _AT_ONCE)
+                block = self._in_order(start, end)
+                block = self._free(block[self._judgments[block] == judgments])
+                if held:
+                    block = block[~np.isin(block, held)]
+                chosen.append(block[:wanted])
+                wanted -= len(chosen[-1])
+                start = end
+        return NumberedProposals(self._pairs, np.concatenate(chosen))
 
     @property
     def done(self) -> bool:
         """Whether every pair has its judgments."""
-        return not self._open().any()
+        for start in range(0, self._pairs.count, _AT_ONCE):
+            lacking = np.flatnonzero(self._judgments[start : start + _AT_ONCE] < self.repeats) + start
+            if len(self._free(lacking)):
+                return False
+        return True
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:

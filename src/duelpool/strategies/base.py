@@ -4,7 +4,7 @@
 `rng_for(seed, topic, name, decision)` and stores no generator. It never knows who judges.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -82,6 +82,20 @@ class InPhases(Protocol):
         numbers of duplicates that items have; a judgment of a duplicate counts for its item.
         """
         ...
+
+
+@runtime_checkable
+class AsksLazily(Protocol):
+    """A strategy that may have millions of proposals, and makes each of them when it is looked at."""
+
+    def ask_lazily(self, n: int, pending: Collection[Proposal] = ()) -> Sequence[Proposal]:
+        """Return what `ask` does, as a sequence."""
+        ...
+
+
+def ask_lazily(strategy: Strategy, n: int, pending: Collection[Proposal] = ()) -> Sequence[Proposal]:
+    """Return up to n proposals as `ask` does, without making them all where the strategy can do so."""
+    return (strategy.ask_lazily if isinstance(strategy, AsksLazily) else strategy.ask)(n, pending)
 
 
 S = TypeVar("S", bound=Strategy)

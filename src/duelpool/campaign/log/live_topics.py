@@ -23,7 +23,9 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import CampaignStore, Reading, Writing, holdings, log, schema
 from duelpool.store.statements import Statement
 from duelpool.strategies import STRATEGIES, Strategy, make_strategy
+from duelpool.strategies.base import ask_lazily
 from duelpool.strategies.parameters import parameters_of, split_spec
+from duelpool.strategies.tables.pair_numbers import without
 
 T = TypeVar("T")
 
@@ -55,7 +57,7 @@ class _CachedTopic:
     items: tuple[str, ...]
     version: int  # of the topic's pool
     lock: threading.RLock = field(default_factory=threading.RLock)
-    asked: tuple[object, list[Proposal]] | None = None  # the strategy's last inputs, and its proposals
+    asked: tuple[object, Sequence[Proposal]] | None = None  # the strategy's last inputs, and its proposals
     used: float = field(default_factory=time.monotonic)
 
 
@@ -352,22 +354,22 @@ class LiveTopics:
 
     def proposals(
         self, topic: str, n: int, leased: Collection[Proposal], parked: Collection[tuple[str, str]], head: int
-    ) -> list[Proposal]:
+    ) -> Sequence[Proposal]:
         """Return up to n proposals of a topic, given the leased ones; parked pairs are left out."""
 
-        def ask(cached: _CachedTopic) -> list[Proposal]:
+        def ask(cached: _CachedTopic) -> Sequence[Proposal]:
             state = cached.state
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
             inputs = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
             if cached.asked is None or cached.asked[0] != inputs:
-                cached.asked = (inputs, state.strategy.ask(n + len(parked), pending))
+                cached.asked = (inputs, ask_lazily(state.strategy, n + len(parked), pending))
             proposals = cached.asked[1]
             if n >= ALL:
                 self._note_size(topic, cached, len(proposals) + len(leased))
             return proposals
 
         proposals = self._with(topic, head, ask)
-        return [proposal for proposal in proposals if proposal.pair not in parked][:n]
+        return without(proposals, parked)[:n]
 
     def _note_size(self, topic: str, cached: _CachedTopic, questions: int) -> None:
         with self._lock:

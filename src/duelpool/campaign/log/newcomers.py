@@ -5,14 +5,14 @@ strategy never gets events about newcomers, so its earlier result stays the same
 meets the newcomers in a small pool with the same strategy; the items tied with it get its level.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import Reading, log
 from duelpool.strategies import Strategy
-from duelpool.strategies.base import InPhases, Shortfall
+from duelpool.strategies.base import InPhases, Shortfall, ask_lazily
 
 CHALLENGE = "challenge-"
 _BETWEEN = "/"
@@ -117,6 +117,11 @@ class WithNewcomers:
         return [
             replace(each, phase=current.named(each.phase)) for each in current.strategy.ask(n, own_pending)
         ]
+
+    def ask_lazily(self, n: int, pending: Collection[Proposal] = ()) -> Sequence[Proposal]:
+        """Return what `ask` does, without making every proposal of a strategy that can do so."""
+        current = self._rounds[-1]
+        return self.ask(n, pending) if current.name else ask_lazily(current.strategy, n, pending)
 
     @property
     def done(self) -> bool:

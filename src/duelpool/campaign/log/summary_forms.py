@@ -9,7 +9,7 @@ from duelpool.campaign.settings import FIXED, Settings
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
 
-FORM = 1
+FORM = 2
 """Counted up whenever a summary gets another form or meaning: earlier ones are then read no more."""
 
 

@@ -127,6 +127,7 @@ class Proposals:
         `want` makes questions of them, and draws the sides.
         """
         own, skipped = outstanding.own.get(topic, ()), outstanding.skipped.get(topic, ())
+        proposals: Sequence[Proposal]
         if self._settings.stage == "grading":
             n = ALL  # leases aren't subtracted here: the caller needs every item
             chances = {row[1]: row[3] for row in self._settings.planned(topic)}

@@ -27,6 +27,8 @@ from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.records import Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow
+from duelpool.strategies.base import ask_lazily
+from duelpool.strategies.tables.pair_numbers import without
 
 NOTHING_TO_ASK = "nothing to ask"
 
@@ -359,7 +361,7 @@ def _judged_topic(  # noqa: PLR0917
     opened, phase = known.open, known.phase
     if read is not None:
         pending = pending_of(read, leased)
-        proposals = [each for each in read.strategy.ask(ALL, pending) if each.pair not in parked]
+        proposals = without(ask_lazily(read.strategy, ALL, pending), parked)
         opened, phase = len(proposals), first_phase(proposals, pending)
     asked = known.judgments + len(leased) + opened
     return TopicStatus(

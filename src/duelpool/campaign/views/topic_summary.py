@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from itertools import chain
 from typing import Any
 
 from duelpool.campaign.log.live_topics import ALL
@@ -15,6 +16,7 @@ from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.records import Proposal
 from duelpool.store import log
+from duelpool.strategies.base import ask_lazily
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,13 @@ class Closing:
 class TopicSummary:
     """A topic by its log alone: `open`, `phase` and `expected` are those of a topic that nobody holds a question of.
 
-    `kept` is how many of the levels become grades. `unlogged`: the strategy has closed a phase that the log doesn't
-    name yet.
+    `kept` is how many of the levels become grades. `unscored` judgments count, but name no phase of a strategy that
+    scores phase by phase. `unlogged`: the strategy has closed a phase that the log doesn't name yet.
     """
 
     position: int = 0
     judgments: int = 0
+    unscored: int = 0
     items: int = 0
     open: int = 0
     held: int = 0
@@ -75,7 +78,7 @@ def summarise(read: ReadTopic, tally: TopicTally) -> TopicSummary:
     """Return the summary of a replayed topic."""
     strategy = read.strategy
     held = pending_of(read)
-    proposals = strategy.ask(ALL, held)
+    proposals = ask_lazily(strategy, ALL, held)
     levels = strategy.result()
     items = sum(map(len, levels.levels)) + waiting_newcomers(strategy)
     done = strategy.done
@@ -83,6 +86,7 @@ def summarise(read: ReadTopic, tally: TopicTally) -> TopicSummary:
     return TopicSummary(
         position=read.position,
         judgments=read.usable,
+        unscored=read.unscored,
         items=items,
         open=len(proposals),
         held=len(read.held),
@@ -116,4 +120,4 @@ def pending_of(read: ReadTopic, leased: Sequence[Proposal] = ()) -> list[Proposa
 
 def first_phase(proposals: Sequence[Proposal], pending: Sequence[Proposal]) -> str:
     """Return the phase of what is asked, or else of what is pending."""
-    return next((each.phase for each in (*proposals, *pending)), "")
+    return next((each.phase for each in chain(proposals, pending)), "")
