@@ -80,6 +80,15 @@ class Preferences:
             frame = frame.drop("inferred")
         return cls(frame, sides_known and bool(rows), (*notices, *tally.notices))
 
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame) -> Self:
+        """Make preferences from judgments of pairs by columns: topic, left, right, outcome, inferred, sides_known."""
+        if not frame.height:
+            return cls(pl.DataFrame(schema=_KINDS))
+        sides_known = bool(frame.get_column("sides_known").all())
+        without = [] if frame.get_column("inferred").any() else ["inferred"]
+        return cls(frame.drop("sides_known", *without), sides_known)
+
     def __len__(self) -> int:
         return self.frame.height
 

@@ -21,7 +21,7 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, against_baseline, behind_leader
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
-from duelpool.files import Run
+from duelpool.files import Preferences, Run
 from duelpool.leaderboard.scoring import duplicates_of, make_labels, runs_of, topic_weights
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.records import Judgment
@@ -321,7 +321,8 @@ class LiveLeaderboard:
             return {}
         duplicates = self.watch.campaign.read(lambda tx: duplicates_of(tx, topics))
         judged = [judgment for labelled in topics.values() for judgment in labelled.judged]
-        labels = make_labels({topic: each.kept for topic, each in topics.items()}, judged, duplicates)
+        preferences = Preferences.from_judgments(judged)
+        labels = make_labels({topic: each.kept for topic, each in topics.items()}, preferences, duplicates)
         truth = Truth.of([*labels.truths(), *([labels.duplicates] if len(labels.duplicates) else [])])
         scored = measure.items(truth).topics
         columns = []

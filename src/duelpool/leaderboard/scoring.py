@@ -8,15 +8,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import polars as pl
+
 from duelpool.campaign import Campaign
+from duelpool.campaign.log.replay import read_uncounted
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.reading import kept_levels, read_topic, topics_of
 from duelpool.errors import BadParameter
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.files import Duplicates, Preferences, Qrels, Run
 from duelpool.files.packed import pack_run, unpack_run
 from duelpool.measures import Measure
-from duelpool.records import Judgment, Levels
-from duelpool.store import Reading, Writing, holdings
+from duelpool.records import EFFECTS, Judgment, Levels
+from duelpool.store import Reading, Writing, holdings, log
 from duelpool.store.holdings import PackedRun
 
 DuplicateGroups: TypeAlias = dict[str, dict[str, tuple[str, ...]]]
@@ -80,10 +84,64 @@ def runs_of(campaign: Campaign) -> list[Run]:
 
 def labels_of(campaign: Campaign, until: float | None = None) -> Labels:
     """Return a campaign's labels now, or as of a time (seconds since 1970)."""
-    return campaign.read(lambda tx: _labels(tx, campaign, until))
+    return campaign.read(
+        lambda tx: _labels_now(tx, campaign) if until is None else _labels(tx, campaign, until)
+    )
+
+
+def _labels_now(tx: Reading, campaign: Campaign) -> Labels:
+    """Return the labels by the topics' summaries, and the log by columns; it is replayed only where it must be."""
+    kept: dict[str, tuple[tuple[str, ...], ...]] = {}
+    unjudged: list[str] = []
+    unfinished: list[str] = []
+    unscored: list[str] = []
+    frames: list[pl.DataFrame] = []
+    uncounted: dict[str, list[int]] = {}
+    for topic, seq in read_uncounted(tx):
+        uncounted.setdefault(topic, []).append(seq)
+    for topic, known, _ in summaries.read(tx, campaign):
+        frames.append(read_pairs(tx, topic, known.position, uncounted.get(topic, ())))
+        kept[topic] = known.levels[: known.kept]
+        if known.judgments and known.unscored == known.judgments:
+            unscored.append(topic)
+        elif not kept[topic]:
+            unjudged.append(topic)
+        elif not known.done:
+            unfinished.append(topic)
+    preferences = Preferences.from_frame(pl.concat(frames, rechunk=False) if frames else pl.DataFrame())
+    labels = make_labels(kept, preferences, duplicates_of(tx, kept))
+    return replace(labels, unjudged=tuple(unjudged), unfinished=tuple(unfinished), unscored=tuple(unscored))
+
+
+_PAIR_TYPES: Mapping[str, pl.DataType | type[pl.DataType]] = {
+    "seq": pl.Int64,
+    "left": pl.String,
+    "right": pl.String,
+    "outcome": pl.String,
+    "inferred": pl.Int8,
+    "sides_known": pl.Int8,
+}
+_USABLE = [str(outcome) for outcome, effect in EFFECTS.items() if effect.usable]
+
+
+def read_pairs(tx: Reading, topic: str, position: int, uncounted: Collection[int] = ()) -> pl.DataFrame:
+    """Return a topic's judgments of pairs that count, those that `read_topic` calls `on_judgment` with, by columns."""
+    blocks = [pl.DataFrame(schema=_PAIR_TYPES)]
+    for columns in log.read_pairs(tx, topic, position):
+        named = columns._asdict().items()
+        blocks.append(pl.DataFrame([pl.Series(name, values, _PAIR_TYPES[name]) for name, values in named]))
+    pairs = pl.concat(blocks, rechunk=False).filter(pl.col("outcome").is_in(_USABLE))
+    if uncounted:
+        pairs = pairs.filter(~pl.col("seq").is_in(sorted(uncounted)))
+    return pairs.select(
+        pl.lit(topic).alias("topic"),
+        *("left", "right", "outcome"),
+        *(pl.col(name).cast(pl.Boolean) for name in ("inferred", "sides_known")),
+    )
 
 
 def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
+    """Return the labels as of a time, by a replay of every log."""
     kept: dict[str, tuple[tuple[str, ...], ...]] = {}
     judged: list[Judgment] = []
     unjudged: list[str] = []
@@ -98,7 +156,7 @@ def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
             unjudged.append(topic)
         elif not read.strategy.done:
             unfinished.append(topic)
-    labels = make_labels(kept, judged, duplicates_of(tx, kept))
+    labels = make_labels(kept, Preferences.from_judgments(judged), duplicates_of(tx, kept))
     return replace(labels, unjudged=tuple(unjudged), unfinished=tuple(unfinished), unscored=tuple(unscored))
 
 
@@ -113,7 +171,7 @@ def duplicates_of(tx: Reading, topics: Collection[str]) -> DuplicateGroups:
 
 
 def make_labels(
-    kept: Mapping[str, tuple[tuple[str, ...], ...]], judged: Iterable[Judgment], duplicates: DuplicateGroups
+    kept: Mapping[str, tuple[tuple[str, ...], ...]], preferences: Preferences, duplicates: DuplicateGroups
 ) -> Labels:
     """Turn the kept levels of some topics into grades; a duplicate gets the grade of its canonical item."""
     grades: dict[str, dict[str, float]] = {}
@@ -125,9 +183,7 @@ def make_labels(
             if item in of_topic:
                 of_topic |= dict.fromkeys(others, of_topic[item])
         grades[topic] = of_topic
-    return Labels(
-        Qrels.from_grades(grades), Preferences.from_judgments(judged), Duplicates.from_groups(duplicates)
-    )
+    return Labels(Qrels.from_grades(grades), preferences, Duplicates.from_groups(duplicates))
 
 
 def topic_weights(campaign: Campaign) -> dict[str, float]:

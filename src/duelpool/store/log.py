@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from sys import intern
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import bindparam, func, select, update
 
@@ -51,6 +51,24 @@ _NEW_LINES = Statement(
 )
 _OUTCOMES = {str(each): each for each in Outcome}
 _KINDS = {str(each): each for each in Kind}
+_PAIR_COLUMNS = ("seq", "left_item", "right_item", "outcome", "inferred", "sides_known")
+_PAIRS = Statement(
+    lambda _: (
+        select(*(schema.log.c[name] for name in _PAIR_COLUMNS))
+        .where(
+            schema.log.c.campaign == bindparam("in_campaign"),
+            schema.log.c.topic == bindparam("in_topic"),
+            schema.log.c.seq > bindparam("after"),
+            schema.log.c.seq <= bindparam("upto"),
+            schema.log.c.event == JUDGMENT,
+            schema.log.c.kind != str(Kind.GRADE),
+            schema.log.c.test_pair.is_(None),
+            func.coalesce(schema.log.c.repeated, 0) == 0,
+        )
+        .order_by(schema.log.c.seq)
+    )
+)
+_PAIRS_AT_ONCE = 50_000
 _INSERT_LINE = Statement(lambda dialect: dialect.insert(schema.log), _EMPTY_LINE)
 
 
@@ -220,6 +238,29 @@ def new_lines(tx: Reading, topic: str, after: int, upto: int) -> list[Line]:
     where = {"in_campaign": tx.campaign, "in_topic": topic, "after": after, "upto": upto}
     rows = _NEW_LINES.run(tx.connection, where)
     return [line_of(row) for row in rows]
+
+
+class PairColumns(NamedTuple):
+    """Judgments of pairs by columns, in the order of the log."""
+
+    seq: Sequence[int] = ()
+    left: Sequence[str] = ()
+    right: Sequence[str] = ()
+    outcome: Sequence[str] = ()
+    inferred: Sequence[int] = ()
+    sides_known: Sequence[int] = ()
+
+
+def read_pairs(tx: Reading, topic: str, upto: int) -> Iterator[PairColumns]:
+    """Yield a topic's judgments of pairs up to a seq, without test pairs and repeated ones, by many thousand lines.
+
+    A reader of a whole log that needs no records takes a tenth of the time of `read_lines`.
+    """
+    where = {"in_campaign": tx.campaign, "in_topic": topic}
+    for after in range(0, upto, _PAIRS_AT_ONCE):
+        upto_here = min(after + _PAIRS_AT_ONCE, upto)
+        rows = _PAIRS.tuples(tx.connection, {**where, "after": after, "upto": upto_here})
+        yield PairColumns(*zip(*rows, strict=True))
 
 
 def read_places(tx: Reading, topic: str, places: Sequence[int]) -> list[Line]:

@@ -7,6 +7,7 @@ long as PostgreSQL does.
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Executable, Row, Select, SelectBase, Table
@@ -93,6 +94,21 @@ class Statement:
     def run(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Run the statement and return its rows, an empty list where it returns none."""
         compiled = self._compiled[connection.dialect.name]
+        rows, cursor = self._fetch(connection, compiled, values)
+        if not rows:
+            return []
+        make = compiled.row
+        if make is None:
+            make = compiled.row = namedtuple("Row", [column[0] for column in cursor.description])
+        return [make(*row) for row in rows]
+
+    def tuples(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """Run the statement and return its rows as plain tuples."""
+        return self._fetch(connection, self._compiled[connection.dialect.name], values)[0]
+
+    def _fetch(
+        self, connection: Connection, compiled: _Compiled, values: Mapping[str, Any]
+    ) -> tuple[Sequence[tuple[Any, ...]], Any]:
         if compiled.locks and is_reading(connection):
             raise LockInRead(_NO_LOCK)
         driver: Any = connection.connection.dbapi_connection
@@ -101,38 +117,48 @@ class Statement:
             rows = cursor.fetchall() if compiled.returns_rows else ()
         except _errors(connection) as error:
             raise _sqlalchemy_error(connection, compiled.text, values, error) from error
-        if not rows:
-            return []
-        make = compiled.row
-        if make is None:
-            make = compiled.row = namedtuple("Row", [column[0] for column in cursor.description])
-        return [make(*row) for row in rows]
+        return rows, cursor
 
 
 class BulkInsert:
     """An insert of many rows, as tuples of these columns: `executemany` on SQLite, `COPY` on PostgreSQL."""
 
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
-        names = ", ".join(columns)
-        places = ", ".join("?" * len(columns))
-        self._text = {
-            "sqlite": f"INSERT INTO {table.name} ({names}) VALUES ({places})",
-            "postgresql": f"COPY {table.name} ({names}) FROM STDIN",
-        }
+        self._table = table.name
+        self._columns = tuple(columns)
 
     def run(self, connection: Connection, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert the rows."""
-        text = self._text[connection.dialect.name]
         driver: Any = connection.connection.dbapi_connection
+        waiting = iter(rows)
+        text = ""
         try:
-            if connection.dialect.name == "sqlite":
-                driver.executemany(text, rows)
-                return
-            with driver.cursor() as cursor, cursor.copy(text) as copy:
-                for row in rows:
-                    copy.write_row(row)
+            while block := list(islice(waiting, _INSERTED_AT_ONCE)):
+                columns = dict(zip(self._columns, zip(*block, strict=True), strict=True))
+                if connection.dialect.name == "sqlite":
+                    text, varying = self._sqlite_insert(columns)
+                    driver.executemany(text, zip(*varying, strict=True) if varying else [()] * len(block))
+                    continue
+                text = f"COPY {self._table} ({', '.join(self._columns)}) FROM STDIN"
+                with driver.cursor() as cursor, cursor.copy(text) as copy:
+                    for row in block:
+                        copy.write_row(row)
         except _errors(connection) as error:
             raise _sqlalchemy_error(connection, text, {}, error) from error
+
+    def _sqlite_insert(self, columns: Mapping[str, Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
+        """Return an insert that states the columns with one value alone, and the columns that it takes.
+
+        To pass on a value takes longer than to store it, and most columns of imported lines have one value.
+        """
+        stated: list[str] = []
+        varying: list[Sequence[Any]] = []
+        for values in columns.values():
+            known = _literal(values)
+            stated.append(known or "?")
+            if known is None:
+                varying.append(values)
+        return f"INSERT INTO {self._table} ({', '.join(columns)}) VALUES ({', '.join(stated)})", varying
 
     def run_whole(self, connection: Connection, rows: Iterable[tuple[Any, ...]]) -> bool:
         """Insert the rows, or none of them where a unique key refuses one; return whether they were inserted."""
@@ -145,6 +171,24 @@ class BulkInsert:
             return False
         driver.execute("RELEASE SAVEPOINT whole_insert")
         return True
+
+
+_INSERTED_AT_ONCE = 2000
+_LONG = 1000
+
+
+def _literal(values: Sequence[Any]) -> str | None:
+    """Return the one value of a column as SQLite writes it in a statement; None where they must be passed on."""
+    value = values[0]
+    if values.count(value) < len(values):
+        return None
+    if value is None:
+        return "NULL"
+    if type(value) is str and len(value) < _LONG and "\0" not in value:
+        return "'" + value.replace("'", "''") + "'"
+    if type(value) is int and abs(value) < _LONG and set(map(type, values)) == {int}:  # 1 equals 1.0, too
+        return str(value)
+    return None
 
 
 def _errors(connection: Connection) -> type[Exception]:
