@@ -412,3 +412,59 @@ def test_dashboard_counts_only_lines_without_a_summary(store: Store, monkeypatch
         Dashboard.of(campaign).refuse_while_counting()
     summaries.refresh(campaign)
     Dashboard.of(campaign).refuse_while_counting()
+
+
+def judged_once(campaign: Campaign, number: int, assessor: str) -> None:
+    campaign.add_judgments(
+        [Judgment(f"t{at}", "a", "b", Outcome.LEFT, assessor=assessor) for at in range(number)]
+    )
+
+
+def test_progress_of_the_first_look_counts_each_topic_once(store: Store) -> None:
+    campaign = make_campaign(store, {f"t{at}": "abc" for at in range(25)}, strategy="allpairs")
+    judged_once(campaign, 25, "q")
+    watch = Watch(campaign)
+    assert watch.progress() == (0, 25)
+    watch.look()
+    assert watch.progress() == (25, 25)
+    judged_once(campaign, 25, "r")
+    watch.look()
+    assert watch.progress() == (25, 25)
+
+
+def test_dashboard_with_figures_shows_them_while_many_new_lines_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashboard, "LINES_AT_ONCE", 3)
+    campaign = make_campaign(store, {f"t{at}": "abc" for at in range(3)}, strategy="allpairs", cap=5)
+    summaries.refresh(campaign)
+    shown = Dashboard.of(campaign)
+    shown.refuse_while_counting()
+    shown.watch.look()
+    judged_once(campaign, 3, "q")
+    assert shown.watch.look().total("judgments") == 3  # so few are read at once
+    for assessor in "rs":
+        judged_once(campaign, 3, assessor)
+    shown.refuse_while_counting()
+    held = shown.watch.pulse()
+    assert shown.watch.look().total("judgments") == 3
+    reader = shown.watch._reader
+    assert reader is not None
+    reader.join()
+    assert shown.watch.pulse() == held
+    assert shown.watch.look().total("judgments") == 9
+
+
+def test_dashboard_without_figures_reads_a_log_that_has_become_long_in_the_background(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashboard, "LINES_AT_ONCE", 3)
+    campaign = make_campaign(store, {"t0": "abc"}, strategy="allpairs", cap=5)
+    summaries.refresh(campaign)
+    shown = Dashboard.of(campaign)
+    shown.refuse_while_counting()  # nobody has looked yet
+    for assessor in "pqrs":
+        judged_once(campaign, 1, assessor)
+    monkeypatch.setattr(Dashboard, "count", lambda _: None)
+    with pytest.raises(dashboard.StillCounting, match="0 of 1 topics"):
+        shown.refuse_while_counting()

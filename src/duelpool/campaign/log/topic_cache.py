@@ -33,7 +33,7 @@ class TopicCache(Generic[T]):
         ]
         values = compute(stale) if stale else {}
         for topic in stale:
-            before = self._kept.pop(topic, (None, None))[1]
+            before = self.get(topic)  # it stays until the new one is there: others may be reading
             self._kept[topic] = (stamps[topic], values.get(topic))
             changes[topic] = (before, values.get(topic))
         return changes

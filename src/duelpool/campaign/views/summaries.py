@@ -174,11 +174,11 @@ def _stale(tx: Reading, campaign: Campaign, forms: Forms) -> list[TopicHead]:
     ]
 
 
-def keep_up(campaign: Campaign) -> None:
+def keep_up(campaign: Campaign, progress: Callable[[int], None] | None = None) -> None:
     """Store the summaries that are missing or old, if they would take a while and the store can be written now."""
     if campaign.read(lambda tx: stale_lines(tx, campaign)) >= WORTH_KEEPING:
         with suppress(StoreError, OSError):
-            refresh(campaign)
+            refresh(campaign, progress=progress)
 
 
 def stale_lines(tx: Reading, campaign: Campaign) -> int:

@@ -46,6 +46,7 @@ T = TypeVar("T")
 
 TALLIED_AT_MOST = 200_000
 """Lines behind the counts that are kept to be continued; of other topics the log is counted again after a change."""
+_LINES = 1  # the place of the number of lines in a beat
 FOLLOWED_AT_ONCE = 20
 """Topics that are new to a watch and are read at once; of more of them, the summaries are read first."""
 
@@ -90,6 +91,8 @@ class Watch:
     """The status of one campaign for readers who look again and again."""
 
     campaign: Campaign
+    lines_at_once: int | None = None
+    """After more new lines, the last figures are shown until a thread has read them; None: every look reads them."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _topics: TopicCache[_Topic] = field(default_factory=TopicCache)
     _tallies: dict[str, AssessorTally] = field(default_factory=dict)
@@ -101,23 +104,63 @@ class Watch:
     _last: CampaignStatus | None = None
     _last_beat: tuple[Any, ...] = ()
     _topics_read: int = 0
+    _reader: threading.Thread | None = None
+    _trouble: DuelpoolError | None = None  # of the reader
 
     def look(self) -> CampaignStatus:
-        """Return the campaign's status now."""
+        """Return the campaign's status now; while a thread reads many new lines, the last one."""
+        last = self._last
+        if last is not None and self._is_reading():
+            return last
         with self._lock:
+            if self._trouble is not None:
+                trouble, self._trouble = self._trouble, None
+                raise trouble
             beat = self.campaign.read(self._beat)
-            if self._last is not None and beat == self._last_beat:
-                return self._last
-            signs = self.campaign.read(self._read_signs)
-            latest = self._last
-            if latest is None or signs != self._signs:
-                latest = self._refresh(signs)
-            self._last_beat, self._signs, self._last = beat, signs, latest
-            return latest
+            if self._last is not None:
+                if beat == self._last_beat:
+                    return self._last
+                if self.lines_at_once is not None and self._new_lines(beat) > self.lines_at_once:
+                    self._reader = threading.Thread(target=self._read_in_thread, daemon=True)
+                    self._reader.start()
+                    return self._last
+            return self._read(beat)
+
+    def _read(self, beat: tuple[Any, ...]) -> CampaignStatus:
+        signs = self.campaign.read(self._read_signs)
+        latest = self._last
+        if latest is None or signs != self._signs:
+            latest = self._refresh(signs)
+        self._last_beat, self._signs, self._last = beat, signs, latest
+        return latest
+
+    def _is_reading(self) -> bool:
+        return self._reader is not None and self._reader.is_alive()
+
+    def _read_in_thread(self) -> None:
+        with self._lock:
+            try:
+                self._read(self.campaign.read(self._beat))
+            except DuelpoolError as error:
+                self._trouble = error  # the next look raises it
+
+    def _new_lines(self, beat: tuple[Any, ...]) -> int:
+        """Return how many lines the logs have grown by since the last look, at least."""
+        return 0 if not self._last_beat else int(beat[_LINES] or 0) - int(self._last_beat[_LINES] or 0)
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether a look has read the log."""
+        return self._last is not None
 
     def progress(self) -> tuple[int, int]:
         """Return how many topics the first look has read, and of how many."""
-        return self._topics_read, len(self.campaign.live.heads())
+        total = len(self.campaign.live.heads())
+        return min(self._topics_read, total), total
+
+    def note_read(self, topics: int) -> None:
+        """Count topics that were read for the first look."""
+        self._topics_read += topics
 
     def lines_to_read(self) -> int:
         """Return about how many lines the first look will read: those that no summary covers."""
@@ -134,8 +177,9 @@ class Watch:
             return True
 
     def pulse(self) -> str:
-        """Return a text that differs as soon as something has changed; cheap to ask for."""
-        return "-".join(str(figure) for figure in self.campaign.read(self._beat))
+        """Return a text that differs as soon as a look would return something else; cheap to ask for."""
+        beat = self._last_beat if self._is_reading() else self.campaign.read(self._beat)
+        return "-".join(str(figure) for figure in beat)
 
     # ---- one topic, one assessor
 
@@ -259,14 +303,14 @@ class Watch:
         if len(new) > FOLLOWED_AT_ONCE:
             known |= self._summarised(new, signs)
         result: dict[str, _Topic] = {}
-        for topic in topics:
+        for number, topic in enumerate(topics, 1):
             own = known.get(topic)
             items = graded.get(topic, ()) if grading else None
             if own is None or needs_strategy(own, topic, signs.out, grading):
                 result[topic] = self._follow(topic, signs, items, own)
             else:
                 result[topic] = self._topic(topic, signs, items, own)
-            self._topics_read += 1
+            self._topics_read = max(self._topics_read, number)
         return result
 
     def _graded(self, topics: Sequence[str]) -> dict[str, list[str]]:
@@ -286,10 +330,9 @@ class Watch:
 
         def work(tx: Reading) -> dict[str, TopicSummary]:
             rows.clear()
-            self._topics_read = 0
             found: dict[str, TopicSummary] = {}
-            for each in summaries.read(tx, self.campaign, rows.append, topics):
-                self._topics_read += 1
+            for number, each in enumerate(summaries.read(tx, self.campaign, rows.append, topics), 1):
+                self._topics_read = max(self._topics_read, number)
                 head = signs.heads.get(each.topic)
                 # A phase that the strategy has closed is logged by following the topic.
                 if head is not None and head.next_seq - 1 == each.known.position and not each.known.unlogged:

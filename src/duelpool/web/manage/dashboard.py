@@ -41,13 +41,17 @@ class Dashboard:
     @classmethod
     def of(cls, campaign: Campaign) -> "Dashboard":
         """Return the dashboard of a campaign."""
-        watch = Watch(campaign)
+        watch = Watch(campaign, LINES_AT_ONCE)
         return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch))
 
     def refuse_while_counting(self) -> None:
-        """Raise StillCounting while a long log is first read, in a background thread."""
-        if self._counted or self._lines_to_read() <= LINES_AT_ONCE:
-            self._counted = True
+        """Raise StillCounting while a long log is first read, in a background thread.
+
+        A dashboard that has figures goes on showing them, however long the log has become.
+        """
+        if self._counted or (self._counting is None and self.watch.has_figures):
+            return
+        if self._counting is None and self._lines_to_read() <= LINES_AT_ONCE:
             return
         with _COUNTING:
             if self._counting is None:
@@ -68,7 +72,7 @@ class Dashboard:
     def count(self) -> None:
         """Read the log and score the runs once, so that later requests are fast."""
         try:
-            summaries.keep_up(self.campaign)
+            summaries.keep_up(self.campaign, self.watch.note_read)
             self.watch.look()
             if self.leaderboard.runs:
                 self.leaderboard.board(FIRST_MEASURE)
