@@ -5,6 +5,7 @@ A load generator shares the machine with the servers that it measures, so each m
 
 import asyncio
 import json
+import re
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,11 +26,17 @@ class Dropped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A status, headers with lower-case names, and a body."""
+    """A status, a head and a body."""
 
     status: int
-    headers: Mapping[str, str]
+    head: bytes
     body: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers, with lower-case names."""
+        lines = self.head.decode("latin-1").split("\r\n")[1:]
+        return {name.lower(): value for name, _, value in (line.partition(": ") for line in lines) if name}
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -41,7 +48,7 @@ class Wire:
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.host, self.port = host, port
         self.cookies: dict[str, str] = {}
-        self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._line: _Line | None = None
 
     async def get(self, path: str, **headers: str) -> Reply:
         return await self.send("GET", path, None, headers)
@@ -53,62 +60,116 @@ class Wire:
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
     ) -> Reply:
         """Send a request and wait for its complete reply; raise `Dropped` when the connection breaks."""
-        lines = [
-            f"{method} {path} HTTP/1.1",
-            f"Host: {self.host}:{self.port}",
-            "Accept: application/json",
-            *(f"{name.replace('_', '-')}: {value}" for name, value in (headers or {}).items()),
-        ]
+        return await self.send_raw(self.request(method, path, body, headers))
+
+    def request(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return a request as it is sent."""
+        lines = [f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAccept: application/json"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in (headers or {}).items()]
         if self.cookies:
             lines.append("Cookie: " + "; ".join(f"{name}={value}" for name, value in self.cookies.items()))
-        if body is not None:
-            lines += [
-                "Sec-Fetch-Site: same-origin",
-                "Content-Type: application/json",
-                f"Content-Length: {len(body)}",
-            ]
-        whole = "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+        if body is None:
+            return "\r\n".join([*lines, "", ""]).encode()
+        lines.append(
+            f"Sec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        )
+        return "\r\n".join([*lines, "", ""]).encode() + body
+
+    async def send_raw(self, request: bytes) -> Reply:
+        """Send a request that is ready, and wait for its complete reply."""
         try:
-            if self._ends is None:
-                self._ends = await asyncio.open_connection(self.host, self.port)
-            reader, writer = self._ends
-            writer.write(whole)
-            await writer.drain()
-            return await self._reply(reader)
-        except (OSError, EOFError, asyncio.IncompleteReadError, ValueError) as error:
+            if self._line is None or self._line.closed:
+                loop = asyncio.get_running_loop()
+                self._line = (await loop.create_connection(_Line, self.host, self.port))[1]
+            got = await self._line.ask(request)
+        except (OSError, ValueError) as error:
             self.close()
             raise Dropped(str(error)) from error
         except asyncio.CancelledError:
             self.close()
             raise
+        if b"\r\nset-cookie:" in got.head:
+            self._keep_cookies(got.head)
+        if b"\r\nconnection: close" in got.head or b"\r\nConnection: close" in got.head:
+            self.close()
+        return got
 
-    async def _reply(self, reader: asyncio.StreamReader) -> Reply:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        status = int(head[0].split(" ", 2)[1])
-        headers: dict[str, str] = {}
-        for line in head[1:-2]:
+    def _keep_cookies(self, head: bytes) -> None:
+        for line in head.decode("latin-1").split("\r\n"):
             name, _, value = line.partition(": ")
             if name.lower() == "set-cookie":
                 cookie, _, content = value.partition(";")[0].partition("=")
                 self.cookies[cookie] = content
-            headers[name.lower()] = value
-        if headers.get("transfer-encoding") == "chunked":
-            body = b"".join([part async for part in _chunks(reader)])
-        else:
-            body = await reader.readexactly(int(headers.get("content-length", 0)))
-        if headers.get("connection") == "close":
-            self.close()
-        return Reply(status, headers, body)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
-        if self._ends is not None:
-            self._ends[1].close()
-            self._ends = None
+        if self._line is not None:
+            self._line.close()
+            self._line = None
 
 
-async def _chunks(reader: asyncio.StreamReader) -> Any:
-    while size := int((await reader.readline()).strip() or b"0", 16):
-        yield await reader.readexactly(size)
-        await reader.readexactly(2)
-    await reader.readline()
+_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
+
+
+class _Line(asyncio.Protocol):
+    """One connection: it collects what comes until a reply is complete."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._got = b""
+        self._waits: asyncio.Future[Reply] | None = None
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        if self._waits is not None and not self._waits.done():
+            self._waits.set_exception(exc or ConnectionError("the connection was closed"))
+
+    def ask(self, request: bytes) -> "asyncio.Future[Reply]":
+        assert self._transport is not None
+        self._got = b""
+        self._waits = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return self._waits
+
+    def data_received(self, data: bytes) -> None:
+        self._got = got = self._got + data if self._got else data
+        if self._waits is None or self._waits.done():
+            return
+        end = got.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        head = got[:end]
+        length = _LENGTH.search(head)
+        body: bytes | None = b""
+        if length is not None:
+            last = end + 4 + int(length[1])
+            body = got[end + 4 : last] if len(got) >= last else None
+        elif _CHUNKED.search(head):
+            body = _chunked(got, end + 4)
+        if body is not None:
+            self._waits.set_result(Reply(int(head[9:12]), head, body))
+
+    def close(self) -> None:
+        self.closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+
+def _chunked(got: bytes, at: int) -> bytes | None:
+    """Return a body in chunks, None while it isn't complete."""
+    parts: list[bytes] = []
+    while (end := got.find(b"\r\n", at)) >= 0:
+        size = int(got[at:end] or b"0", 16)
+        if not size:
+            return b"".join(parts)
+        parts.append(got[end + 2 : end + 2 + size])
+        at = end + 2 + size + 2
+    return None

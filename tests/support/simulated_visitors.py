@@ -136,7 +136,7 @@ class Assessor:
         self.base = f"/j/{campaign}"
         self.key, self.seen, self.name, self.median, self.rng = key, seen, name, median, rng
         self.number = 0
-        self.last: tuple[str, int] | None = None
+        self.held: dict[str, dict[str, Any]] = {}  # questions with their texts, as the page keeps them
 
     async def judge_on(self, until: float) -> None:
         """Judge until the time is over."""
@@ -173,7 +173,7 @@ class Assessor:
 
     async def _look(self, until: float) -> dict[str, Any] | None:
         got = await self._call("GET", f"{self.base}/work", None, until)
-        return got.json() if got is not None and got.status == 200 else None
+        return self._kept(got.json()) if got is not None and got.status == 200 else None
 
     async def _one(self, question: dict[str, Any], until: float) -> dict[str, Any] | None:
         """Think, answer one question, and return where that leads."""
@@ -184,6 +184,9 @@ class Assessor:
             "question": question["id"],
             "attempt": question["attempt"],
             "outcome": self._choice(question),
+            "have": [
+                f"{each['id']}:{each['attempt']}" for each in self.held.values() if each is not question
+            ],
         }
         began = time.perf_counter()
         got = await self._call("POST", f"{self.base}/answer", answer, until)
@@ -192,16 +195,23 @@ class Assessor:
         if got.status != 200:
             return None  # for example too late: ask for the current state
         self.seen.submits.append(time.perf_counter() - began)
-        self._note(answer, got)
+        work = got.json()
+        self._note(answer, work)
         dice = self.rng.random()
         if dice < 0.02:  # a double click
             again = await self._call("POST", f"{self.base}/answer", answer, until)
             if again is not None and again.status == 200:
-                self._note(answer, again)
+                self._note(answer, again.json())
         elif dice < 0.03:
             back = await self._call("POST", f"{self.base}/undo", {"question": question["id"]}, until)
-            return back.json() if back is not None and back.status == 200 else None
-        return dict(got.json())
+            return self._kept(back.json()) if back is not None and back.status == 200 else None
+        return self._kept(work)
+
+    def _kept(self, work: dict[str, Any]) -> dict[str, Any]:
+        """Keep the questions with their texts: the server doesn't send again what the page has."""
+        questions = [{**self.held.get(each["id"], {}), **each} for each in work["questions"]]
+        self.held = {each["id"]: each for each in questions}
+        return {**work, "questions": questions}
 
     def _choice(self, question: dict[str, Any]) -> str:
         """Return the better side mostly, and always where the worse one is off topic."""
@@ -214,8 +224,8 @@ class Assessor:
                 left, right = right, left
         return "left" if left < right else "right"
 
-    def _note(self, answer: dict[str, Any], got: Reply) -> None:
-        saved = got.json()["saved"]
+    def _note(self, answer: dict[str, Any], work: dict[str, Any]) -> None:
+        saved = work["saved"]
         key = (answer["question"], answer["attempt"])
         if saved["outcome"] != answer["outcome"]:
             self.seen.odd.append(f"{key} was {answer['outcome']}, and {saved['outcome']} is saved")
