@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from duelpool.store import Store, open_store
+from duelpool.store.kept_connections import KeptConnections
 from duelpool.store.snapshots import Snapshots
 from support.stores import BACK_ENDS, new_target
 
@@ -144,3 +146,37 @@ def test_read_and_write_use_a_new_connection_when_one_is_broken(store: Store) ->
     assert store.read(count) == 2
     store.database.engine.dispose()
     assert store.read(count) == 2
+
+
+def test_kept_connections_are_lent_to_one_user_at_a_time_and_closed_after_an_error() -> None:
+    engine = create_engine("sqlite://")
+    opened: list[Connection] = []
+
+    def connect() -> Connection:
+        opened.append(engine.connect())
+        return opened[-1]
+
+    kept = KeptConnections(connect, at_most=1)
+    with kept.lent() as first, kept.lent() as second:
+        assert first is not second
+    assert [each.closed for each in opened] == [True, False]  # one is kept: the one that came back first
+    with pytest.raises(OperationalError), kept.lent() as again:
+        again.execute(text("select nonsense"))
+    assert again is second
+    assert second.closed
+    with kept.lent():
+        kept.close()
+    assert all(each.closed for each in opened)
+    engine.dispose()
+
+
+def test_a_read_that_fails_leaves_no_transaction_to_the_next_one(store: Store) -> None:
+    def fail(connection: Connection) -> int:
+        count(connection)
+        raise KeyError("on purpose")
+
+    for _ in range(3):
+        with pytest.raises(KeyError):
+            store.read(fail)
+        add(store)
+    assert store.read(count) == 4

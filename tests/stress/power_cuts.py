@@ -33,6 +33,7 @@ from duelpool.cli import app
 from duelpool.errors import DuelpoolError
 from duelpool.records import Answer, Outcome
 from duelpool.store import database, open_store, schema
+from duelpool.store.sqlite import connecting
 from duelpool.testing.stores import audit
 from stress.disk import Control, Disk, after_the_cut, is_loaded, library, unavailable
 from stress.results import Round, run_rounds
@@ -223,14 +224,14 @@ def _judge_on(campaign: Campaign, person: str, rng: random.Random, pipe: int) ->
 
 def _leave_syncing_out() -> None:
     """A fault on purpose: nothing is brought to the disk."""
-    connect = database._connect_to_write
+    connect = connecting.connect_to_write
 
     def careless(path: Path) -> Any:
         connection = connect(path)
         connection.execute("PRAGMA synchronous=OFF")
         return connection
 
-    database._connect_to_write = careless
+    vars(database)["connect_to_write"] = careless
     os.fsync = lambda fd: None
 
 

@@ -232,7 +232,7 @@ class LiveLeaderboard:
 
     def _now(self) -> float:
         store = self.watch.campaign.store
-        return store.read(store.database.now)
+        return store.now()
 
     def _times(self) -> list[float]:
         """Return the times of the history: evenly spread, and stable while the campaign goes on.

@@ -47,6 +47,11 @@ class Store:
         """
         return self.database.read(work, once=once)
 
+    def now(self) -> float:
+        """Return the database's time, seconds since 1970; a snapshot is opened only where its clock must be read."""
+        known = self.database.known_time()
+        return self.read(self.database.now) if known is None else known
+
     def of(self, campaign: str) -> CampaignStore:
         """Return the part of the store that belongs to a campaign, by the campaign's id."""
         return CampaignStore(self, campaign)

@@ -21,14 +21,23 @@ class Clock:
 
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970."""
-        read, local = self._reading
+        known = self.known()
+        if known is not None:
+            return known
         begun = time.monotonic()
-        if not 0 <= begun - local < CLOCK_SECONDS:
-            read = float(connection.execute(_CLOCK).scalar_one())
-            round_trip = time.monotonic() - begun
-            local = begun + round_trip / 2
-            if round_trip < ROUND_TRIP_SECONDS:
-                self._reading = (read, local)
+        read = float(connection.execute(_CLOCK).scalar_one())
+        round_trip = time.monotonic() - begun
+        local = begun + round_trip / 2
+        if round_trip < ROUND_TRIP_SECONDS:
+            self._reading = (read, local)
+        return self._since(read, local)
+
+    def known(self) -> float | None:
+        """Return the database's time as far as it is known without asking; None when it must be read again."""
+        read, local = self._reading
+        return self._since(read, local) if 0 <= time.monotonic() - local < CLOCK_SECONDS else None
+
+    def _since(self, read: float, local: float) -> float:
         now = read + (time.monotonic() - local)
         # Readings are inexact: one that is slightly behind the last returned time must not move time back.
         now = self._last = max(now, self._last) if self._last - now < STEP_SECONDS else now

@@ -10,7 +10,6 @@ transaction of its own, and is retried when the database reports a lost race.
 """
 
 import math
-import os
 import queue
 import random
 import sqlite3
@@ -22,7 +21,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
-from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
@@ -32,22 +30,22 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
+from duelpool.store.kept_connections import KeptConnections
 from duelpool.store.lost_connections import limits_beside, watch_connections
 from duelpool.store.snapshots import Snapshots
 from duelpool.store.sqlite.change_note import ChangeNote
+from duelpool.store.sqlite.connecting import BUSY_SECONDS, connect_to_read, connect_to_write
 from duelpool.store.statements import READING, refuse_locks_in_reads
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
-BUSY_SECONDS = 60
 GROUP_AT_MOST = 256
 TRIES = 20
 IDLE_SECONDS = 5.0  # a connection that was idle for longer is tested before it is used
 LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log, before it is truncated
 LOG_SECONDS = 5.0  # between two checks of its size
 LOG_WAIT_MS = 100  # for readers that still use it
-READER_KB = 256  # page cache of one reader; the system's file cache serves all of them
 READERS = 8  # pooled connections to a SQLite file per process; more are opened on demand, and closed again
 POSTGRES_CONNECTIONS = 16  # per process; PostgreSQL's default limit is a hundred
 
@@ -76,6 +74,10 @@ class Database(Protocol):
 
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970."""
+        ...
+
+    def known_time(self) -> float | None:
+        """Return that time where it is known without a connection."""
         ...
 
     def close(self) -> None:
@@ -133,11 +135,15 @@ class SqliteDatabase:
         event.listen(self.engine, "before_execute", refuse_locks_in_reads)
         self._writing = create_engine(
             "sqlite://",
-            creator=partial(_connect_to_write, path.absolute()),
+            creator=partial(connect_to_write, path.absolute()),
             poolclass=QueuePool,
             pool_size=1,
             max_overflow=0,
         )
+        self._readers = KeptConnections(
+            lambda: self.engine.connect().execution_options(**{READING: True}), READERS
+        )
+        self._writers = KeptConnections(self._writing.connect, 1)
         self._snapshots = Snapshots(self._snapshot, at_most=READERS)
         self._waiting: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._queueing = threading.Lock()
@@ -149,6 +155,10 @@ class SqliteDatabase:
 
     def now(self, connection: Connection) -> float:
         """Return this machine's time, seconds since 1970: SQLite has no clock of its own."""
+        return time.time()
+
+    def known_time(self) -> float | None:
+        """Return that time."""
         return time.time()
 
     def read(self, work: Work[T], *, once: bool = False) -> T:
@@ -168,16 +178,13 @@ class SqliteDatabase:
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
-        with self.engine.connect() as connection:
-            driver: Any = (
-                connection.connection.dbapi_connection
-            )  # SQLAlchemy takes longer than SQLite for these
-            driver.execute("BEGIN")
+        with self._readers.lent() as connection:
+            driver: Any = connection.connection.dbapi_connection
+            driver.execute("BEGIN")  # SQLAlchemy takes longer than SQLite for these
             try:
-                yield connection.execution_options(**{READING: True})
+                yield connection
             finally:
-                if driver.in_transaction:
-                    driver.execute("ROLLBACK")
+                _end(connection, driver)
 
     def write(self, work: Work[T]) -> T:
         """Pass work to the writer thread and wait until it is committed."""
@@ -216,7 +223,7 @@ class SqliteDatabase:
     def _commit_group(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
-            with self._writing.connect() as connection:
+            with self._writers.lent() as connection:
                 driver = _begin(connection)
                 before = driver.total_changes
                 try:
@@ -228,6 +235,7 @@ class SqliteDatabase:
                     with suppress(sqlite3.Error):
                         driver.execute("ROLLBACK")
                     raise
+                _end(connection, driver)
         except _TransactionEnded as ended:
             if len(group) > 1:  # for example a full disk: retry each write in a transaction of its own
                 for each in group:
@@ -259,7 +267,7 @@ class SqliteDatabase:
         with suppress(OSError, DBAPIError, sqlite3.Error):  # the next check tries again
             if self._log.stat().st_size <= LOG_AT_MOST:
                 return
-            with self._writing.connect() as connection:
+            with self._writers.lent() as connection:
                 driver: Any = connection.connection.dbapi_connection
                 driver.execute(f"PRAGMA busy_timeout={LOG_WAIT_MS}")
                 try:
@@ -277,41 +285,11 @@ class SqliteDatabase:
             writer = self._writer
         if writer is not None and writer.is_alive():
             writer.join()
+        self._readers.close()
+        self._writers.close()
         self._writing.dispose()
         self.engine.dispose()
         self._note.close()
-
-
-def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:
-    # Without an isolation level, the driver starts and ends no transactions itself.
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}{options}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        check_same_thread=False,
-        isolation_level=None,
-    )
-    try:
-        for pragma in ("foreign_keys=ON", *pragmas):
-            connection.execute(f"PRAGMA {pragma}")
-    except BaseException as error:  # for example not a database: leave no connection open
-        connection.close()
-        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged schema in its message
-            raise sqlite3.DatabaseError("the schema can't be read") from error
-        raise
-    return connection
-
-
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a SQLite file for reading only."""
-    # In a read-only folder SQLite can't create the files that it shares between programs, and needn't.
-    alone = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
-    return _connect(path, "?immutable=1" if alone else "", "query_only=ON", f"cache_size=-{READER_KB}")
-
-
-def _connect_to_write(path: Path) -> sqlite3.Connection:
-    waiting = "busy_timeout=0"  # `_begin` waits instead of SQLite
-    return _connect(path, "", "journal_mode=WAL", "synchronous=FULL", waiting)
 
 
 def _begin(connection: Connection) -> Any:
@@ -332,6 +310,14 @@ def _begin(connection: Connection) -> Any:
             if not busy or time.monotonic() > end:
                 raise
         time.sleep(random.uniform(0.0005, 0.002))
+
+
+def _end(connection: Connection, driver: Any) -> None:
+    """End what is left of a transaction: that of SQLite, and SQLAlchemy's own notion of it."""
+    if driver.in_transaction:
+        driver.execute("ROLLBACK")
+    if connection.in_transaction():
+        connection.rollback()
 
 
 class _TransactionEnded(Exception):  # never leaves this module
@@ -394,6 +380,10 @@ class PostgresDatabase:
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970; see `Clock`."""
         return self._clock.now(connection)
+
+    def known_time(self) -> float | None:
+        """Return that time, unless the clock must be read again."""
+        return self._clock.known()
 
     def read(self, work: Work[T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot, a second time on a new connection if the first one is broken."""

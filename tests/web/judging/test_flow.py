@@ -1,22 +1,28 @@
 """The flow of a visitor: entry by a link, the steps, judging, and the end."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import func, select
+from sqlalchemy import Connection, event, func, insert, select
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
+from duelpool.campaign.work import participants
+from duelpool.campaign.work.participants import Step
 from duelpool.records import Answer, Kind, Outcome, Passage, Pool
-from duelpool.store import holdings, leases, log, schema
+from duelpool.store import Reading, Writing, holdings, leases, log, open_store, schema
+from duelpool.store.statements import Statement
+from duelpool.web.judging import routes
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
-from support.visitors import Person, crowd_campaign, crowd_settings, new_store, served
+from support.visitors import ORIGIN, Person, crowd_campaign, crowd_settings, new_store, served
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -751,3 +757,108 @@ def test_a_preview_refuses_an_answer_that_an_assessor_could_not_give(target: str
             headers = {"Content-Type": "application/json", **person.headers}
             got = person.client.post(f"{person.base}/answer", content=body, headers=headers)
             assert got.status_code == 422, (body, got.text)
+
+
+def test_visitor_state_equals_its_parts_read_one_by_one(anywhere: str) -> None:
+    name = made(anywhere, steps=("consent", "guide"))
+    with open_store(anywhere) as store:
+        campaign = Campaign.open(store, name)
+        campaign.enrol("p", "dedicated")
+        campaign.enrol("q", "dedicated")
+
+        def happen(tx: Writing) -> None:
+            for at, step in enumerate((Step("guide", "yes"), Step("consent", "yes"), Step("guide", "yes"))):
+                participants.record_step(tx.at(100.0 - at), "p", step)  # in the order in which they came
+            for at, (id_, state) in enumerate((("b", "finished"), ("a", "returned"), ("c", "open"))):
+                row = {"id": id_, "campaign": tx.campaign, "assessor": "p", "questions": 1, "state": state}
+                tx.connection.execute(insert(schema.assignment).values(**row, created=float(at // 2)))
+            participants.give_feedback(tx, "p", assignment="b")
+            participants.give_feedback(tx, "p", topic="one")
+
+        campaign.write(happen)
+        for outcome in (Outcome.LEFT, Outcome.CANNOT_JUDGE, Outcome.SKIP, Outcome.RIGHT):
+            question = campaign.next_question("p")
+            assert question is not None
+            campaign.answer(question.id, "p", Answer(outcome))
+        for who in ("p", "q", "nobody"):
+            state = campaign.read(partial(participants.visitor_state, assessor=who, count=True))
+            assert state == campaign.read(partial(_visitor_by_parts, who=who))
+            assert sum(state.answered.values()) == (3 if who == "p" else 0)
+            assert not campaign.read(partial(participants.visitor_state, assessor=who)).answered
+
+
+def _visitor_by_parts(tx: Reading, who: str) -> participants.VisitorState:
+    def rows(table: Any, *columns: Any, order: tuple[Any, ...] = ()) -> list[Any]:
+        query = select(*columns).where(table.c.campaign == tx.campaign, table.c.assessor == who)
+        return list(tx.connection.execute(query.order_by(*order)))
+
+    state = participants.participant_state(tx, who)
+    known = holdings.assessors(tx).get(who)
+    steps, work, given = schema.step.c, schema.assignment.c, schema.feedback.c
+    feedback = rows(schema.feedback, given.assignment, given.topic)
+    return participants.VisitorState(
+        state.campaign,
+        state.person,
+        None if known is None else known.kind,
+        tuple(Step(*row) for row in rows(schema.step, steps.name, steps.outcome, order=(steps.id,))),
+        tuple(
+            (row.id, row.state)
+            for row in rows(schema.assignment, work.id, work.state, order=(work.created, work.id))
+        ),
+        frozenset(each for row in feedback for each in row if each is not None),
+    )
+
+
+def test_an_answer_with_its_next_question_takes_few_statements(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(target, steps=())
+    with served(target, sweep_seconds=1e6) as app:
+        person = Person(app)
+        for _ in range(2):  # texts and pools are read once
+            assert person.answer(person.work()["questions"][0]).status_code == 200
+        question = person.work()["questions"][0]
+        run: list[str] = []
+        plainly = Statement.run
+
+        def noted(self: Statement, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
+            run.append(self._compiled["sqlite"].text)
+            return plainly(self, connection, values)
+
+        monkeypatch.setattr(Statement, "run", noted)
+        for engine in (app.state.store.database.engine, app.state.store.database._writing):
+            event.listen(engine, "before_cursor_execute", lambda *given: run.append(given[2]))
+        assert person.answer(question).status_code == 200
+        assert len(run) <= 13, run
+
+
+def test_the_short_way_replies_as_the_long_way_does(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(target, steps=())
+    unreadable = {"content": b"{", "headers": {"Content-Type": "application/json"}}
+    elsewhere = {"json": {"question": "x", "outcome": "left"}, "headers": {"Origin": "https://a.example"}}
+    requests: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "answer", {"json": {"outcome": "left"}, "headers": {"Origin": ORIGIN}}),
+        ("POST", "answer", {"json": {"question": "x", "outcome": "left"}, "headers": {"Origin": ORIGIN}}),
+        ("POST", "answer", unreadable),
+        ("POST", "answer", elsewhere),
+        ("POST", "answer", {"content": b"x", "headers": {"Content-Type": "text/plain"}}),
+        ("GET", "answer", {}),
+        ("GET", "work", {}),
+        ("HEAD", "work", {}),
+        ("PUT", "work", {}),
+    ]
+    replies: list[list[Any]] = []
+    for often in (routes.OFTEN, {}):
+        monkeypatch.setattr(routes, "OFTEN", often)
+        with served(target) as app:
+            person = Person(app, worker="w")
+            got = [
+                person.client.request(method, f"/j/{campaign}/{rest}", **more)
+                for campaign in (person.campaign, "nonsense")
+                for method, rest, more in requests
+            ]
+        changing = r'"(reference|expires_in)":("[^"]*"|[0-9]+)|[0-9a-f]{8}'
+        replies.append([(each.status_code, re.sub(changing, "", each.text)) for each in got])
+        replies[-1] += [sorted(each.headers) for each in got]
+    assert replies[0] == replies[1]
+    assert {each[0] for each in replies[0][:9]} == {200, 403, 404, 405, 415, 422}

@@ -60,7 +60,7 @@ class Dispatch:
             outstanding = self._outstanding(assessor, topics)
             if self._settings.crossed:
                 own = self._crossed_design.wanted(assessor, outstanding, _RESERVE, topics)
-                return self._lease(own, assessor)
+                return self._lease(own, assessor, expire=outstanding.any_overdue)
             skipped: list[Wanted] = []
             taken = False
             among = self._proposals.topics_for(assessor, topics)
@@ -81,11 +81,11 @@ class Dispatch:
                     fresh[1:],
                 ):  # mostly the first is free: the sides of others aren't drawn
                     wanted = [self._proposals.want(topic, each.pair, each, assessor) for each in part]
-                    granted = self._lease(wanted, assessor)
+                    granted = self._lease(wanted, assessor, expire=outstanding.any_overdue)
                     if granted is not None:
                         return granted
                 taken = taken or bool(fresh)
-            granted = self._lease(skipped, assessor)
+            granted = self._lease(skipped, assessor, expire=outstanding.any_overdue)
             if granted is not None or not (taken or skipped):
                 return granted
         return None
@@ -171,13 +171,14 @@ class Dispatch:
             return 0
         return self._store.write(leases.expire)
 
-    def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
+    def _lease(self, wanted: Sequence[Wanted], assessor: str, *, expire: bool = True) -> Question | None:
         if not wanted:
             return None
         ids = [secrets.token_hex(8) for _ in wanted]
 
         def work(tx: Writing) -> list[Question]:
-            leases.expire(tx)
+            if expire:
+                leases.expire(tx)
             return leases.lease(
                 tx,
                 wanted,

@@ -1,7 +1,7 @@
 """Which questions an assessor may be asked: the strategies' proposals less the outstanding ones, and test pairs."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Outstanding:
     skipped: Mapping[str, Pairs]
     leased: Mapping[str, Sequence[Proposal]]
     parked: Mapping[str, Pairs]
+    any_overdue: bool = field(default=False, compare=False)  # among the leases that were read
 
     @property
     def seen(self) -> int:
@@ -89,13 +90,16 @@ def read_outstanding(
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}
     not_judged: dict[str, dict[tuple[str, str], int]] = {}
+    any_overdue = False
     for where, a, b, phase, proposal, state, person, expires in rows:
         pair = (a, b)
         if state == leases.SKIPPED:
             skipped.setdefault(where, set()).add(pair)
         elif person == assessor:
             own.setdefault(where, set()).add(pair)
-        if state == leases.LEASED and not (live_only and expires < tx.now):
+        overdue = state == leases.LEASED and expires < tx.now
+        any_overdue = any_overdue or overdue
+        if state == leases.LEASED and not (live_only and overdue):
             leased.setdefault(where, []).append(Proposal(pair, phase, proposal))
         elif state == leases.CANNOT_JUDGE:
             counts = not_judged.setdefault(where, {})
@@ -104,7 +108,7 @@ def read_outstanding(
         each: {pair for pair, count in counts.items() if count >= parked_after}
         for each, counts in not_judged.items()
     }
-    return Outstanding(own, skipped, leased, parked)
+    return Outstanding(own, skipped, leased, parked, any_overdue)
 
 
 class Proposals:

@@ -4,11 +4,24 @@ Their identities outside of Duelpool are in the table `identity` alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select, text
+from sqlalchemy import (
+    BindParameter,
+    ColumnClause,
+    CompoundSelect,
+    Connection,
+    Select,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+    union_all,
+)
 
 from duelpool.campaign.work.ledger import REWARD
 from duelpool.store import Reading, Writing, holdings, leases, log, schema
@@ -67,6 +80,7 @@ class VisitorState:
     steps: tuple[Step, ...]
     assignments: tuple[tuple[str, str], ...]  # id and state, the oldest first
     feedback: frozenset[str]  # assignments and topics that they gave feedback on
+    answered: Mapping[str, int] = field(default_factory=dict, compare=False)  # by topic, where it was counted
 
     @property
     def participant(self) -> ParticipantState | None:
@@ -83,6 +97,12 @@ _FEEDBACK, _STEPS = schema.feedback.c, schema.step.c
 _QUESTIONS, _LOG = schema.question.c, schema.log.c
 _CAMPAIGN: BindParameter[str] = bindparam("campaign")
 _ASSESSOR: BindParameter[str] = bindparam("assessor")
+_NOTHING: ColumnClause[Any] = literal_column("null")
+_ANSWERED = (
+    _QUESTIONS.campaign == _CAMPAIGN,
+    _QUESTIONS.assessor == _ASSESSOR,
+    (_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.CANNOT_JUDGE),
+)
 
 _STATE_AND_PERSON = Statement(
     lambda _: (
@@ -102,23 +122,50 @@ _ANSWER_CONTEXT = Statement(
         .where(_PEOPLE.campaign == _CAMPAIGN, _PEOPLE.id == _ASSESSOR)
     )
 )
-_STEPS_OF = Statement(
-    lambda _: (
-        select(_STEPS.name, _STEPS.outcome)
-        .where(_STEPS.campaign == _CAMPAIGN, _STEPS.assessor == _ASSESSOR)
-        .order_by(_STEPS.id)
+
+
+# One statement for all that decides what a visitor sees: each kind of row has its name first.
+def _visitor_rows(*more: Select[Any]) -> CompoundSelect[Any]:
+    own = (_STEPS.campaign == _CAMPAIGN, _STEPS.assessor == _ASSESSOR)
+    return union_all(
+        select(
+            literal_column("'person'").label("what"),
+            schema.campaign.c.state.label("first"),
+            _PEOPLE.state.label("second"),
+            _PEOPLE.kind.label("third"),
+            literal_column("0.0").label("place"),
+        )
+        .select_from(
+            schema.campaign.outerjoin(
+                schema.assessor, (_PEOPLE.campaign == schema.campaign.c.id) & (_PEOPLE.id == _ASSESSOR)
+            )
+        )
+        .where(schema.campaign.c.id == _CAMPAIGN),
+        select(literal_column("'step'"), _STEPS.name, _STEPS.outcome, _NOTHING, _STEPS.id).where(*own),
+        select(
+            literal_column("'assignment'"),
+            _ASSIGNMENTS.id,
+            _ASSIGNMENTS.state,
+            _NOTHING,
+            _ASSIGNMENTS.created,
+        ).where(_ASSIGNMENTS.campaign == _CAMPAIGN, _ASSIGNMENTS.assessor == _ASSESSOR),
+        select(
+            literal_column("'feedback'"),
+            _FEEDBACK.assignment,
+            _FEEDBACK.topic,
+            _NOTHING,
+            literal_column("0.0"),
+        ).where(_FEEDBACK.campaign == _CAMPAIGN, _FEEDBACK.assessor == _ASSESSOR),
+        *more,
     )
-)
-_ASSIGNMENTS_OF = Statement(
-    lambda _: (
-        select(_ASSIGNMENTS.id, _ASSIGNMENTS.state)
-        .where(_ASSIGNMENTS.campaign == _CAMPAIGN, _ASSIGNMENTS.assessor == _ASSESSOR)
-        .order_by(_ASSIGNMENTS.created, _ASSIGNMENTS.id)
-    )
-)
-_FEEDBACK_BY = Statement(
-    lambda _: select(_FEEDBACK.assignment, _FEEDBACK.topic).where(
-        _FEEDBACK.campaign == _CAMPAIGN, _FEEDBACK.assessor == _ASSESSOR
+
+
+_VISITOR = Statement(lambda _: _visitor_rows())
+_COUNTED_VISITOR = Statement(
+    lambda _: _visitor_rows(
+        select(literal_column("'answered'"), _QUESTIONS.topic, _NOTHING, _NOTHING, func.count())
+        .where(*_ANSWERED)
+        .group_by(_QUESTIONS.topic)
     )
 )
 _LAST_ANSWERS = Statement(
@@ -137,17 +184,6 @@ _LAST_ANSWERS = Statement(
         .limit(literal_column(str(_LOOK_BACK)))
     )
 )
-_ANSWERED_BY = Statement(
-    lambda _: (
-        select(_QUESTIONS.topic, func.count().label("number"))
-        .where(
-            _QUESTIONS.campaign == _CAMPAIGN,
-            _QUESTIONS.assessor == _ASSESSOR,
-            (_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.CANNOT_JUDGE),
-        )
-        .group_by(_QUESTIONS.topic)
-    )
-)
 
 
 def participant_state(tx: Reading, assessor: str) -> ParticipantState:
@@ -163,24 +199,24 @@ def answer_context(tx: Reading, assessor: str, assignment: str | None) -> tuple[
     return row.kind, row.state, row.assignment
 
 
-def visitor_state(tx: Reading, assessor: str) -> VisitorState:
-    """Read all that decides which page a visitor sees."""
-    who = {"campaign": tx.campaign, "assessor": assessor}
-    state = _STATE_AND_PERSON.run(tx.connection, who)[0]
-    if state.person is None:
-        return VisitorState(state.campaign, None, None, (), (), frozenset())
+def visitor_state(tx: Reading, assessor: str, *, count: bool = False) -> VisitorState:
+    """Read all that decides which page a visitor sees; with `count`, how many answers they gave, by topic."""
+    statement = _COUNTED_VISITOR if count else _VISITOR
+    rows: dict[str, list[Any]] = {}
+    for row in statement.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor}):
+        rows.setdefault(row.what, []).append(row)
+    state = rows["person"][0]
+    steps = sorted(rows.get("step", ()), key=lambda row: row.place)
+    given = sorted(rows.get("assignment", ()), key=lambda row: (row.place, row.first))
+    about = (each for row in rows.get("feedback", ()) for each in (row.first, row.second))
     return VisitorState(
-        state.campaign,
-        state.person,
-        state.kind,
-        tuple(Step(row.name, row.outcome) for row in _STEPS_OF.run(tx.connection, who)),
-        tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(tx.connection, who)),
-        frozenset(
-            each
-            for row in _FEEDBACK_BY.run(tx.connection, who)
-            for each in (row.assignment, row.topic)
-            if each is not None
-        ),
+        state.first,
+        state.second,
+        state.third,
+        tuple(Step(row.first, row.second) for row in steps),
+        tuple((row.first, row.second) for row in given),
+        frozenset(each for each in about if each is not None),
+        {row.first: int(row.place) for row in rows.get("answered", ())},
     )
 
 
@@ -343,9 +379,3 @@ def last_answered(tx: Reading, assessor: str) -> Any:
     """Return the question that an assessor answered last and hasn't undone, or None."""
     rows = _LAST_ANSWERS.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     return next((row for row in rows if row.attempt == row.present and row.state in _ENDED), None)
-
-
-def answered_by(tx: Reading, assessor: str) -> dict[str, int]:
-    """Return how many questions an assessor has answered, by topic."""
-    rows = _ANSWERED_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
-    return {row.topic: int(row.number) for row in rows}

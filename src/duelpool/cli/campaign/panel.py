@@ -57,7 +57,7 @@ def _addresses(campaign: Campaign, url: str, days: float) -> tuple[str, str]:
     from duelpool.web.access.links import link_keys
 
     store, name = campaign.store, campaign.settings.panel
-    key = link_keys(store).key(campaign.id, "open", store.read(store.database.now), days=days)
+    key = link_keys(store).key(campaign.id, "open", store.now(), days=days)
     root = checked_root(url)
     return f"{root}/j/{campaign.id}/from/{name}?key={key}", f"{root}/hooks/{name}/{campaign.id}"
 

@@ -179,7 +179,7 @@ def list_sessions(
         of = (
             None if name is None else opened.read(lambda connection: accounts.existing(connection, name)).name
         )
-        now = opened.read(opened.database.now)
+        now = opened.now()
         listed = opened.read(lambda connection: sessions.listed(connection, now, of))
     if as_json:
         print_json(
@@ -309,7 +309,7 @@ def list_tokens(store: StoreArgument, as_json: JsonOption = False) -> None:
     """
     with open_store(store, writable=False) as opened:
         listed = opened.read(tokens.all_tokens)
-        now = opened.read(opened.database.now)
+        now = opened.now()
         campaigns = {row.id: row.name for row in opened.read(holdings.campaigns)}
     if as_json:
         print_json(

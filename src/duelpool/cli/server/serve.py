@@ -153,7 +153,7 @@ def serve(
         rows = opened.read(holdings.campaigns)
         if campaign is not None:
             rows = [opened.read(lambda connection: holdings.find_campaign(connection, campaign))]
-        now = opened.read(opened.database.now)
+        now = opened.now()
         if campaign is None:
             typer.echo(f"To set up {'another' if rows else 'a'} campaign:")
             typer.echo(f"  {setup_address(root, setup_key(keys, now, days))}")
@@ -265,7 +265,7 @@ def link(
     kind: LinkKind = "manager" if preview else "personal" if assessor else "open"
     with open_store(store) as opened:
         row = opened.read(lambda connection: holdings.find_campaign(connection, campaign))
-        now = opened.read(opened.database.now)
+        now = opened.now()
         keys = link_keys(opened)
         managing = manager_key(keys, row.id, now, days)
         key = keys.key(row.id, kind, now, assessor=assessor or "", days=days, once=once)
@@ -282,7 +282,7 @@ def link(
 
 def _print_setup_link(store: str, url: str, days: float, as_json: bool) -> None:
     with open_store(store, create=is_store(store)) as opened:
-        key = setup_key(link_keys(opened), opened.read(opened.database.now), days)
+        key = setup_key(link_keys(opened), opened.now(), days)
     whole = setup_address(url, key)
     if as_json:
         print_json({"kind": "setup", "key": key, "link": whole})

@@ -8,9 +8,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from duelpool.durable import give_name
-from duelpool.store.database import connect_to_read
 from duelpool.store.errors import StoreError
 from duelpool.store.sqlite.change_note import forget_note
+from duelpool.store.sqlite.connecting import connect_to_read
 
 _PARTIAL = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.partial(?:-journal)?")
 

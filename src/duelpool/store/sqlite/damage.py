@@ -6,9 +6,10 @@ from contextlib import closing
 from pathlib import Path
 
 from duelpool.errors import DuelpoolError
-from duelpool.store.database import Database, SqliteDatabase, connect_to_read
+from duelpool.store.database import Database, SqliteDatabase
 from duelpool.store.errors import RESTORE, DamagedStore
 from duelpool.store.schema import metadata
+from duelpool.store.sqlite.connecting import connect_to_read
 
 _OF_JSON = {
     "campaign": ("settings",),

@@ -79,7 +79,8 @@ class Flow:
 
     def look(self, assessor: str) -> VisitorState:
         """Read the state that decides what a visitor sees."""
-        return self.campaign.read(lambda tx: participants.visitor_state(tx, assessor))
+        count = self.campaign.settings.judges != "crowd"
+        return self.campaign.read(lambda tx: participants.visitor_state(tx, assessor, count=count))
 
     def place(self, assessor: str, texts: Catalogue, stored: Receipt | None = None) -> Place:
         """Return a visitor's place; questions are leased to a visitor who takes part and is ready to judge.
@@ -257,12 +258,12 @@ class Flow:
     ) -> dict[str, Any]:
         """Return a place as JSON for the page's scripts."""
         campaign = self.campaign
-        now = campaign.read(lambda tx: tx.now)
+        now = campaign.store.now()
         judging = place.state == "judging"
         return {
             "state": place.state,
             "saved": saved,
-            "progress": self._progress(assessor, place),
+            "progress": self._progress(place),
             "questions": self.sheets.questions(place.questions, texts, now, have) if judging else [],
             "can_undo": can_undo if can_undo and judging else self.can_undo(assessor, place),
             "credit": self.credit(place),
@@ -296,14 +297,14 @@ class Flow:
             return {"done": last.answered, "of": last.questions, "pay": money(last.reward, settings.currency)}
         return None
 
-    def _progress(self, assessor: str, place: Place) -> dict[str, Any]:
+    def _progress(self, place: Place) -> dict[str, Any]:
         if place.assignment is not None:
             return {"done": len(place.assignment.done), "of": len(place.assignment.questions)}
         if place.last is not None:
             return {"done": place.last.answered, "of": place.last.questions}
         if self.campaign.settings.judges == "crowd":
             return {"done": 0, "of": None}
-        own = self.campaign.read(lambda tx: participants.answered_by(tx, assessor))
+        own = place.present.answered
         progress: dict[str, Any] = {"done": sum(own.values()), "of": None}
         if place.questions:
             first = place.questions[0]

@@ -61,7 +61,7 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
     flow, links = campaigns_of(request).flow(campaign), links_of(request)
     store = flow.campaign.store
     source = panel_of(request, flow.campaign, panel)
-    link = links.open(key, campaign, store.read(store.database.now))
+    link = links.open(key, campaign, store.now())
     if source.frozen:
         raise ExpiredLink("This panel has closed.", remedy="Ask for another link.")
     if link.kind != "open":
@@ -157,7 +157,7 @@ def _receive(request: Request, panel: str, campaign: str, body: bytes) -> Respon
         raise UnknownCampaign(
             "This panel sends no messages.", remedy="Use the address exactly as you received it."
         )
-    now = opened.store.read(opened.store.database.now)
+    now = opened.store.now()
     delivery = sender.message({name.lower(): value for name, value in request.headers.items()}, body, now)
     outcome = apply_message(opened.own_store, opened.settings, delivery)
     return JSONResponse({"message": outcome}, 409 if outcome == "replayed" else 200)

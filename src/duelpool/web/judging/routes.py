@@ -49,7 +49,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
             raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
         return RedirectResponse(f"/j/{campaign}/", 303)
     store = flow.campaign.store
-    link = links.open(key, campaign, store.read(store.database.now))
+    link = links.open(key, campaign, store.now())
     external = request.query_params.get(flow.campaign.settings.identity_parameter, "")
     text_of({"identity": external}, "identity")
     visitor = Visitor.of(link, external=external if link.kind == "open" else "")
@@ -245,7 +245,7 @@ def extend(visit: Visit) -> Response:
         return JSONResponse({"expires_in": int(visit.flow.campaign.settings.lease_seconds)})
     campaign = visit.flow.campaign
     ends = campaign.extend(question_id(visit.values), visit.assessor)
-    now = campaign.read(lambda tx: tx.now)
+    now = campaign.store.now()
     lease = campaign.settings.lease_seconds
     return JSONResponse({"expires_in": int(ends - now), "last": ends - now < 0.95 * lease})
 
@@ -345,3 +345,7 @@ def frame(visit: Looking, question: str, side: str) -> Response:
         passages.frame_document(passage.text, passage.title),
         headers={"Content-Security-Policy": FRAME_CSP, "X-Frame-Options": "SAMEORIGIN"},
     )
+
+
+OFTEN = {("POST", "answer"): answer, ("GET", "work"): work}
+"""What people send with every answer."""

@@ -84,7 +84,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     campaigns.flow(campaign)
     response = RedirectResponse(f"/manage/{campaign}/leaderboard", 303)
     if key:
-        now = campaigns.store.read(campaigns.store.database.now)
+        now = campaigns.store.now()
         shown = open_key(links_of(request), key, campaign, campaigns.store, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
         campaigns.store.write(

@@ -28,6 +28,7 @@ from duelpool.web.access.pages import router as door
 from duelpool.web.access.sign_on import make_sign_on
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.judging import panels, routes
+from duelpool.web.judging.callers import Shortcut
 from duelpool.web.manage.api import add_api
 from duelpool.web.manage.dashboard import Dashboards, StillCounting
 from duelpool.web.manage.pages import router as dashboard
@@ -117,6 +118,7 @@ def make_app(
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.counts, app.state.sign_on = RequestCounts(counts), offered
     _add_state(app, campaigns, links, drafts, url)
+    app.add_middleware(Shortcut, endpoints=routes.OFTEN)
     app.add_middleware(Guard, counts=app.state.counts, refused=_failed)
     _add_routes(app)
     return app

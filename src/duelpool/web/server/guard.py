@@ -4,12 +4,12 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -63,6 +63,8 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 
 HSTS = "max-age=31536000"
 """Over https, a browser then asks for this host over https alone, for a year."""
+_RAW_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
+_RAW_HSTS = (b"strict-transport-security", HSTS.encode())
 
 Refusal: TypeAlias = Callable[[Request, Exception], Awaitable[Response]]
 """Returns the response to a request that failed before or in its route."""
@@ -250,7 +252,7 @@ class _Answering:
         if message["type"] == "http.response.start":
             self.begun = True
             self._counts.answered(message["status"], time.perf_counter() - self._began, self._is_answer)
-            self._add_headers(MutableHeaders(scope=message))
+            message = {**message, "headers": self._with_ours(message.get("headers", ()))}
         elif self._head:  # the response ends here; a stream stops as it does when its client goes away
             if self._ended:
                 return
@@ -258,10 +260,13 @@ class _Answering:
             message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)
 
-    def _add_headers(self, headers: MutableHeaders) -> None:
-        for name, value in HEADERS.items():
-            headers.setdefault(name, value)
-        if self._https:
-            headers.setdefault("Strict-Transport-Security", HSTS)
+    def _with_ours(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Return a response's headers and those of ours that it doesn't set itself; their names are lower case."""
+        whole = [(bytes(name), bytes(value)) for name, value in headers]
+        own = {name for name, _ in whole}
+        whole += [each for each in _RAW_HEADERS if each[0] not in own]
+        if self._https and _RAW_HSTS[0] not in own:
+            whole.append(_RAW_HSTS)
         if not self._body.complete:  # the rest of the body would be read, however long it is
-            headers["Connection"] = "close"
+            whole = [each for each in whole if each[0] != b"connection"] + [(b"connection", b"close")]
+        return whole

@@ -122,7 +122,7 @@ def metrics(request: Request) -> Response:
     store: Store = request.app.state.store
     bearer = bearer_of(request)
     if bearer is not None:
-        now = store.read(store.database.now)
+        now = store.now()
         token = store.read(lambda connection: tokens.open_token(connection, bearer, now))
         if token is None or "metrics" not in token.scopes:
             count_guess(store, address_of(request))

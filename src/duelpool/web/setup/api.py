@@ -145,7 +145,7 @@ def create_campaign(caller: SetupCaller, draft: SavedDraft, name: str, paused: b
     store = draft.store
     campaign, sentence = draft.create(name, paused)
     campaign.write(audit_log.entry("setup link", "created the campaign", campaign.name, campaign=campaign.id))
-    now = store.read(store.database.now)
+    now = store.now()
     key = manager_key(caller.links, campaign.id, now)
     return CreatedCampaign(
         id=campaign.id,
