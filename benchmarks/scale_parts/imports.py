@@ -43,7 +43,7 @@ def measure(size: float) -> list[Row]:
         ]
         shutil.rmtree(folder / "backups", ignore_errors=True)
     items = max(50, int(ITEMS * size))
-    return [*rows, _judge(items, "prefbest", 250), _judge(items, "allpairs", None)]
+    return [*rows, _judge(items, "prefbest", 250), _judge(items, "allpairs", 250)]
 
 
 def _import_row(task: str, cost: Cost, note: str) -> Row:
@@ -107,7 +107,7 @@ def _evaluate(store: Path, count: int) -> Row:
     )  # fmt: skip
 
 
-def _judge(items: int, strategy: str, megabytes: float | None) -> Row:
+def _judge(items: int, strategy: str, megabytes: float) -> Row:
     with folder_for("judge") as name:
         store = Path(name) / "one.db"
         create(store, pools_of(1, items), strategy).store.close()

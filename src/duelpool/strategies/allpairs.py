@@ -58,12 +58,15 @@ class AllPairs:
             pair = self._pairs.number(*places)
             self._judgments[pair] = min(int(self._judgments[pair]) + 1, _MOST)
 
-    def _in_order(self, start: int, end: int) -> Numbers:
-        """Return pairs by their places in the random order, which is drawn again where it wasn't kept so far."""
+    def _in_order(self, start: int, end: int, soon: int) -> Numbers:
+        """Return pairs by their places in the random order, which is drawn again where it wasn't kept so far.
+
+        As many as are needed `soon` are kept.
+        """
         if len(self._order) < min(end, self._pairs.count):
             order = np.arange(self._pairs.count, dtype=self._pairs.kind)
             rng_for(*self._seed, self.name, "order").shuffle(order)
-            kept = max(end, 2 * len(self._order), _AT_ONCE)
+            kept = max(end, soon, 2 * len(self._order), _AT_ONCE)
             self._order = order if kept >= self._pairs.count else order[:kept].copy()
         return self._order[start:end]
 
@@ -84,12 +87,13 @@ class AllPairs:
         held = [self._pairs.number(i, j) for i, j in self._table.places(pending)]
         chosen = [np.empty(0, dtype=self._pairs.kind)]
         wanted = max(n, 0)
+        soon = wanted + self._table.judgments + len(held)
         for judgments in range(self.repeats):
             start = 0
             while wanted and start < self._pairs.count:
                 # Mostly the first few are free: of a large pool no more are looked at.
-                end = start + min(max(wanted + self._table.judgments + len(held), start, _FEW), _AT_ONCE)
-                block = self._in_order(start, end)
+                end = start + min(max(soon, start, _FEW), _AT_ONCE)
+                block = self._in_order(start, end, soon)
                 block = self._free(block[self._judgments[block] == judgments])
                 if held:
                     block = block[~np.isin(block, held)]
