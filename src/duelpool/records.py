@@ -162,6 +162,9 @@ class Answer:
     attempt: int | None = None
 
 
+_GRADED, _A_GRADE = Kind.GRADE, Outcome.GRADE  # looked up once: an enumeration takes a while
+
+
 @dataclass(frozen=True, slots=True)
 class Judgment:
     """The answer to a question: one line of the log.
@@ -198,26 +201,27 @@ class Judgment:
     time: str = ""  # UTC, ISO 8601, from the store
 
     def __post_init__(self) -> None:
-        _refuse_empty("judgment", topic=self.topic, left=self.left)
+        # Written out: every line of a log that is read comes through here.
+        right, grade = self.right, self.grade
+        if not self.topic or not self.left:
+            _refuse_empty("judgment", topic=self.topic, left=self.left)
         if self.note:
             _refuse_unstorable("note", (self.note,))
-        graded = self.kind is Kind.GRADE
-        if graded != (self.right is None):
+        graded = self.kind is _GRADED
+        if graded != (right is None):
             raise BadRecord(
                 "A grade is of one item, and a preference is of two.",
                 remedy='Give kind "grade" with one item, or two items with kind "preference" or "definite".',
             )
-        if (self.outcome is Outcome.GRADE) != (self.grade is not None) or (
-            self.grade is not None and not graded
-        ):
+        if (self.outcome is _A_GRADE) != (grade is not None) or (grade is not None and not graded):
             raise BadRecord(
                 'A grade goes with the outcome "grade" and the kind "grade", and each of them with a grade.',
                 remedy="Give all three, or none of them.",
             )
-        if self.grade is not None and not _is_finite(self.grade):
-            raise BadRecord(f"A grade is a finite number, not {self.grade}.")
-        if self.right is not None:
-            pair_of(self.left, self.right)
+        if grade is not None and not _is_finite(grade):
+            raise BadRecord(f"A grade is a finite number, not {grade}.")
+        if right is not None and self.left == right:
+            pair_of(self.left, right)
         if self.seconds is not None and not (_is_finite(self.seconds) and self.seconds >= 0):
             raise BadRecord(f"Seconds are a finite number from 0 on, not {self.seconds}.")
         if self.propensity is not None and not 0 < self.propensity <= 1:

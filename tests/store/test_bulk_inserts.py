@@ -38,8 +38,10 @@ def test_bulk_insert_stores_every_value_as_it_is(store: Store, seed: int) -> Non
     one_value = {name: random.random() < 0.6 for name in VALUES}
     fixed = {name: random.choice(values) for name, values in VALUES.items()}
     rows = [
-        (campaign.id, "one", seq, "judgment", 1.5)
-        + tuple(fixed[name] if one_value[name] else random.choice(VALUES[name]) for name in VALUES)
+        (
+            *(campaign.id, "one", seq, "judgment", 1.5),
+            *(fixed[name] if one_value[name] else random.choice(VALUES[name]) for name in VALUES),
+        )
         for seq in range(1, random.choice((2, 3, 40)))
     ]
 

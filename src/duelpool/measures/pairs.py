@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -12,12 +12,13 @@ from duelpool.files import Preferences
 from duelpool.files.keys import hash_of, topic_codes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
-from duelpool.records import EFFECTS
+from duelpool.records import EFFECTS, Effect
 
 VoteRule: TypeAlias = Literal["multiset", "majority"]
 """How repeated votes on a pair count: each for itself, or once for the side that has more of them."""
 
 Answer = TypeVar("Answer")
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,17 +49,14 @@ class Pairs:
         was not judged.
         """
         frame = preferences.frame
-        effect = {str(outcome): effect for outcome, effect in EFFECTS.items()}
         outcome = frame.get_column("outcome")
-        left, right, left_bad, right_bad = (
-            outcome.replace_strict({name: float(getattr(of, part)) for name, of in effect.items()}).to_numpy()
-            for part in ("left", "right", "left_bad", "right_bad")
-        )
+        lean = _of_outcomes(outcome, lambda effect: np.sign(effect.left - effect.right), pl.Int8)
+        answered = _of_outcomes(outcome, lambda effect: effect.usable, pl.Boolean)
+        left_bad = _of_outcomes(outcome, lambda effect: effect.left_bad, pl.Boolean)
+        right_bad = _of_outcomes(outcome, lambda effect: effect.right_bad, pl.Boolean)
         a, b, items = _coded(frame, among)
-        answered = outcome.replace_strict({name: of.usable for name, of in effect.items()}).to_numpy()
         marked = frame.get_column("inferred").to_numpy() if "inferred" in frame.columns else ~answered & False
-        counts = answered & (~marked | inferred | (left_bad > 0) | (right_bad > 0))
-        lean = np.sign(left - right)
+        counts = answered & (~marked | inferred | left_bad | right_bad)
         winner, loser = np.where(lean >= 0, a, b), np.where(lean >= 0, b, a)
         usable = counts & (lean != 0)
         if votes == "majority":
@@ -66,8 +64,10 @@ class Pairs:
         else:
             winner, loser = winner[usable], loser[usable]
         guessed = int(np.count_nonzero(usable & marked)) if votes == "multiset" else 0
-        bad = np.bincount(np.concatenate((a, b)), np.concatenate((left_bad, right_bad)), len(items))
-        if bad.any():
+        if left_bad.any() or right_bad.any():
+            bad = np.bincount(a[left_bad], minlength=len(items)) + np.bincount(
+                b[right_bad], minlength=len(items)
+            )
             more_winners, more_losers = _from_bad(items, a[counts], b[counts], bad >= bad_votes)
             winner, loser = np.concatenate((winner, more_winners)), np.concatenate((loser, more_losers))
             guessed += len(more_winners)
@@ -113,21 +113,55 @@ class Pairs:
         return cast("Answer", self._known[question])
 
 
+def _of_outcomes(
+    outcome: pl.Series, part: Callable[[Effect], object], kind: type[pl.DataType]
+) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    """Return what a part of each outcome's effect is."""
+    of = {str(name): part(effect) for name, effect in EFFECTS.items()}
+    return outcome.replace_strict(of, return_dtype=kind).to_numpy()
+
+
 def _coded(frame: pl.DataFrame, among: Items | None) -> tuple[Ints, Ints, Items]:
-    """Return each row's two items as places in an index of all of them, those of a topic side by side."""
-    topics = pl.concat([frame.get_column("topic")] * 2)
-    docnos = pl.concat([frame.get_column("left"), frame.get_column("right").alias("left")])
-    names, topic = topic_codes(topics)
-    keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
-    first, code = np.unique(keys, return_index=True, return_inverse=True)[1:]
-    if not ((docnos[first[code]] == docnos).all() and np.array_equal(topic[first[code]], topic)):
-        first, code = _distinct_by_text(topic, docnos)  # two items share a hash
-    by_topic = np.lexsort((first, topic[first]))
+    """Return each row's two items as places in an index of all of them, those of a topic side by side.
+
+    The two columns are looked at one after the other, and rows are compared some at a time: a campaign may have
+    millions.
+    """
+    names, topic = topic_codes(frame.get_column("topic"))
+    sides = [frame.get_column("left"), frame.get_column("right").alias("left")]
+    of_topic = hash_of(pl.Series(names, dtype=pl.String), 1)
+    left, right = (
+        np.unique(hash_of(side, 0) ^ of_topic[topic], return_index=True, return_inverse=True)
+        for side in sides
+    )
+    keys, place = np.unique(np.concatenate((left[0], right[0])), return_inverse=True)
+    first = np.full(len(keys), 2 * frame.height, dtype=np.int64)  # among the rows of both columns
+    np.minimum.at(first, place, np.concatenate((left[1], right[1] + frame.height)))
+    codes = [place[: len(left[0])][left[2]], place[len(left[0]) :][right[2]]]
+    docnos = pl.concat(sides)
+    if not all(
+        _alike(docnos[first], topic[first % frame.height], code, side, topic)
+        for code, side in zip(codes, sides, strict=True)
+    ):  # two items share a hash
+        first, code = _distinct_by_text(np.concatenate((topic, topic)), docnos)
+        codes = [code[: frame.height], code[frame.height :]]
+    by_topic = np.lexsort((first, topic[first % frame.height]))
     place = np.empty_like(by_topic)
     place[by_topic] = np.arange(len(by_topic))
-    codes = place[code]
-    items = Items.of(topics[first[by_topic]], docnos[first[by_topic]], inside=among)
-    return codes[: frame.height], codes[frame.height :], items
+    first = first[by_topic]
+    items = Items.of(frame.get_column("topic")[first % frame.height], docnos[first], inside=among)
+    return place[codes[0]], place[codes[1]], items
+
+
+def _alike(of_item: pl.Series, topic_of_item: Ints, code: Ints, docnos: pl.Series, topic: Ints) -> bool:
+    """Whether each row's item has the docno and the topic of the row."""
+    for start in range(0, len(code), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        if not (of_item[code[part]] == docnos[part]).all():
+            return False
+        if not np.array_equal(topic_of_item[code[part]], topic[part]):
+            return False
+    return True
 
 
 def _distinct_by_text(topic: Ints, docnos: pl.Series) -> tuple[Ints, Ints]:

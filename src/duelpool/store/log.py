@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from sys import intern
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy import bindparam, func, select, update
 
@@ -24,6 +24,7 @@ RELEASE = "release"
 PHASE_CLOSED = "phase-closed"
 REWIND = "rewind"
 
+Record = TypeVar("Record")
 Place = TypeVar("Place")  # a line: its number, or its topic and number
 
 _NEXT_SEQ = Statement(
@@ -325,43 +326,76 @@ def line_of(row: Sequence[Any]) -> Line:
     topic = intern(topic)
     judgment = None
     if event == JUDGMENT:
-        judgment = Judgment(
-            topic,
-            intern(left),
-            right if right is None else intern(right),
-            _OUTCOMES[outcome],
-            intern(phase) if phase else phase,
-            intern(proposal) if proposal else proposal,
-            intern(assessor) if assessor else assessor,
-            intern(criterion) if criterion else criterion,
-            intern(stage) if stage else stage,
-            _KINDS[kind],
-            grade,
-            confidence,
-            note,
-            seconds,
-            context_uses,
-            None if highlighted is None else bool(highlighted),
-            bool(sides_known),
-            bool(inferred),
-            bool(repeated),
-            propensity,
-            intern(strategy) if strategy else strategy,
-            question or "",
-            seq,
-            iso_time(time),
-        )
-    return Line(
-        topic,
-        seq,
-        event,
-        time,
-        judgment,
-        bool(told),
-        assignment,
-        test_pair,
-        refers_to,
-        phase or "",
-        tuple(json.loads(survivors)) if survivors else (),
-        reason or "",
-    )
+        given = _JudgmentDraft()
+        given.topic = topic
+        given.left = intern(left)
+        given.right = right if right is None else intern(right)
+        given.outcome = _OUTCOMES[outcome]
+        given.phase = intern(phase) if phase else phase
+        given.proposal = intern(proposal) if proposal else proposal
+        given.assessor = intern(assessor) if assessor else assessor
+        given.criterion = intern(criterion) if criterion else criterion
+        given.stage = intern(stage) if stage else stage
+        given.kind = _KINDS[kind]
+        given.grade = grade
+        given.confidence = confidence
+        given.note = note
+        given.seconds = seconds
+        given.context_uses = context_uses
+        given.highlighted = None if highlighted is None else bool(highlighted)
+        given.sides_known = bool(sides_known)
+        given.inferred = bool(inferred)
+        given.repeated = bool(repeated)
+        given.propensity = propensity
+        given.strategy = intern(strategy) if strategy else strategy
+        given.question = question or ""
+        given.seq = seq
+        given.time = _iso_time_again(time)
+        judgment = _finished(given, Judgment)
+        judgment.__post_init__()
+    line = _LineDraft()
+    line.topic = topic
+    line.seq = seq
+    line.event = event
+    line.time = time
+    line.judgment = judgment
+    line.at_once = bool(told)
+    line.assignment = assignment
+    line.test_pair = test_pair
+    line.refers_to = refers_to
+    line.phase = phase or ""
+    line.survivors = tuple(json.loads(survivors)) if survivors else ()
+    line.reason = reason or ""
+    return _finished(line, Line)
+
+
+# A frozen record sets each of its fields by a call, which takes longer than all the rest of reading a line. So the
+# fields of a line are set on a draft of the same layout, which then becomes the record.
+
+
+class _JudgmentDraft:
+    """A judgment whose fields can be set."""
+
+    __slots__ = Judgment.__slots__
+
+    if TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+class _LineDraft:
+    """A line whose fields can be set."""
+
+    __slots__ = Line.__slots__
+
+    if TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+def _finished(draft: Any, kind: type[Record]) -> Record:
+    draft.__class__ = kind
+    return cast("Record", draft)
+
+
+_iso_time_again = lru_cache(maxsize=64)(iso_time)  # lines that were imported together have one time

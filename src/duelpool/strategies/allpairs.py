@@ -11,7 +11,7 @@ from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.tables.pair_numbers import NumberedProposals, Numbers, PairNumbers
-from duelpool.strategies.tables.win_table import WinTable
+from duelpool.strategies.tables.win_table import Scores
 
 _MOST = 2**16 - 1
 _AT_ONCE = 1 << 18  # pairs that are looked at together, at most
@@ -41,7 +41,7 @@ class AllPairs:
         at_least(repeats=(repeats, 1), cap=(cap, 1), bad_votes=(bad_votes, 1))
         self.repeats = repeats if cap is None else min(repeats, cap)
         self._seed = (seed, topic)
-        self._table = WinTable(items, bad_votes=bad_votes)
+        self._table = Scores(items, bad_votes=bad_votes)
         self._pairs = PairNumbers(self._table.items)
         self._order = np.empty(
             0, dtype=self._pairs.kind
@@ -56,7 +56,9 @@ class AllPairs:
         places = self._table.add(event)
         if places is not None:
             pair = self._pairs.number(*places)
-            self._judgments[pair] = min(int(self._judgments[pair]) + 1, _MOST)
+            judged = self._judgments[pair]
+            if judged < _MOST:
+                self._judgments[pair] = judged + 1
 
     def _in_order(self, start: int, end: int, soon: int) -> Numbers:
         """Return pairs by their places in the random order, which is drawn again where it wasn't kept so far.

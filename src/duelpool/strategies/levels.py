@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from duelpool.arrays import Floats
 from duelpool.records import Levels
-from duelpool.strategies.tables.win_table import WinTable
+from duelpool.strategies.tables.win_table import Scores
 
 
 def levels_by_score(
-    table: WinTable,
+    table: Scores,
     score: Floats,
     groups: Iterable[Sequence[int]] | None = None,
     *,

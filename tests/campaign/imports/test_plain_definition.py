@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.imports import importer
 from duelpool.campaign.imports.entries import CampaignIds, canonical, entry_from_json, unknown_in
 from duelpool.campaign.imports.importer import import_file
@@ -220,22 +221,49 @@ def test_slot_that_another_takes_first_is_left_to_them(
 ) -> None:
     """Where the index refuses a row that was free when it was read, the judgment takes the next slot."""
     campaign = make_campaign(store, POOLS, strategy="allpairs", cap=3)
-    of = slots._Taken.of
+    read = slots.Taken.read
     looks: list[int] = []
 
-    def late(*given: Any) -> Any:
+    def late(*given: Any) -> None:
         looks.append(1)
-        return slots._Taken() if len(looks) == 1 else of(*given)
+        if len(looks) > 1:
+            read(*given)
 
     first, second = tmp_path / "1", tmp_path / "2"
     first.write_text("one a b a\none c b c\n")
     second.write_text("one a b a\none a c a\none b a a\n")
     import_file(campaign, first)
-    monkeypatch.setattr(slots._Taken, "of", late)
+    monkeypatch.setattr(slots.Taken, "read", late)
     import_file(campaign, second)
     assert len(looks) == 2
     found = sorted((row["left_item"], row["right_item"], row["slot"]) for row in stored(campaign)[1])
     assert found == [("a", "b", 1), ("a", "b", 3), ("a", "c", 1), ("b", "a", 2), ("c", "b", 1)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slots_that_others_take_between_two_pieces_are_left_to_them(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    random = Random(seed)
+    campaign = make_campaign(store, {"one": "abc", "two": "abc"}, strategy="allpairs:repeats=3", cap=3)
+    rows = [(random.choice(("one", "one", "two")), *random.sample("abc", 2)) for _ in range(30)]
+    file = tmp_path / "prefs"
+    file.write_text("".join(f"{topic} {a} {b} {a}\n" for topic, a, b in rows))
+    write, leased = importer._write_together, 0
+
+    def between(*given: Any) -> None:
+        nonlocal leased
+        write(*given)
+        campaign.enrol(f"p{leased}", "dedicated")
+        leased += campaign.next_question(f"p{leased}") is not None
+
+    monkeypatch.setattr(importer, "AT_ONCE", 4)
+    monkeypatch.setattr(importer, "_write_together", between)
+    assert import_file(campaign, file).judgments == 30
+    assert leased >= 2
+    assert campaign.read(lambda tx: contradictions(tx, 3)) == []
+    asked = [row for row in stored(campaign)[1] if row["source"] == "asked"]
+    assert (len(asked), len(stored(campaign)[1])) == (leased, 30 + leased)
 
 
 # ---- the quick reader against the careful one

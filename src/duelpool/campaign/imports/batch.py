@@ -187,9 +187,18 @@ def write_batch(tx: Writing, *, batch: Batch, plan: Mapping[str, Part]) -> None:
 
 
 def write_part(
-    tx: Writing, batch: Batch, topic: str, rows: Sequence[Row], *, after: int | None = None
+    tx: Writing,
+    batch: Batch,
+    topic: str,
+    rows: Sequence[Row],
+    *,
+    after: int | None = None,
+    taken: imports.Taken | None = None,
 ) -> None:
-    """Append rows to a topic's log, which must end `after` this line where it is given."""
+    """Append rows to a topic's log, which must end `after` this line where it is given.
+
+    `taken` is what an earlier part of the same import knew of the slots.
+    """
     others = [row for row in rows if row[_EVENT] != log.JUDGMENT]
     topics = schema.topic.c
     where = [topics.campaign == tx.campaign, topics.id == topic]
@@ -216,7 +225,7 @@ def write_part(
         seqs = seqs_of((row[_SEQ] for row in rows), after)
         retracted = _retracted(topic, rows, after, seqs)
         lines = [_with_reference(topic, line, seqs) for line in lines]
-    imports.append_lines(tx, topic, after, lines, retracted=retracted, given=given)
+    imports.append_lines(tx, topic, after, lines, retracted=retracted, given=given, taken=taken)
 
 
 def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:

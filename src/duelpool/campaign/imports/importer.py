@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from typing import Literal, TypeAlias
 
 from duelpool.campaign.campaign import Campaign
@@ -41,7 +41,7 @@ from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
 from duelpool.files.source import Source
 from duelpool.records import Judgment, PhaseClosed
-from duelpool.store import Reading, Writing, holdings, log
+from duelpool.store import Reading, Writing, holdings, imports, log
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.base import InPhases, Shortfall, Strategy
 from duelpool.strategies.elimination import Elimination
@@ -173,6 +173,7 @@ def _write_pieces(
     """Write a large file in pieces, each with its progress; others may write between two pieces."""
     lines = sum(len(part.rows) for part in plan.values())
     progress = campaign.write(lambda tx: batch.enter(tx, lines, done=False))
+    taken = imports.Taken()
     together: list[_Piece] = []  # topics that are written in one transaction, for they are short
     for topic in sorted(plan):
         own, written = topics[topic], progress.written.get(topic, 0)
@@ -183,24 +184,30 @@ def _write_pieces(
         rest = own.after(written)
         if len(own) - written > AT_ONCE:
             for start in range(written, len(own), AT_ONCE):
-                _write_together(campaign, progress, [_Piece(topic, start, list(islice(rest, AT_ONCE)))])
+                piece = _Piece(topic, start, list(islice(rest, AT_ONCE)))
+                _write_together(campaign, progress, [piece], taken)
         elif len(own) > written:
             if sum(len(piece.rows) for piece in together) + len(own) - written > AT_ONCE:
-                _write_together(campaign, progress, together)
+                _write_together(campaign, progress, together, taken)
                 together = []
             together.append(_Piece(topic, written, list(rest)))
     if together:
-        _write_together(campaign, progress, together)
+        _write_together(campaign, progress, together, taken)
     campaign.write(progress.finish)
     return plan
 
 
-def _write_together(campaign: Campaign, progress: Progress, pieces: Sequence[_Piece]) -> None:
+def _write_together(
+    campaign: Campaign, progress: Progress, pieces: Sequence[_Piece], taken: imports.Taken
+) -> None:
     """Write some pieces in one transaction, and let others write after it."""
+    tries = count()
 
     def work(tx: Writing) -> None:
+        if next(tries):  # what the last try has taken was undone
+            taken.forget()
         for piece in pieces:
-            write_part(tx, progress.batch, piece.topic, piece.rows)
+            write_part(tx, progress.batch, piece.topic, piece.rows, taken=taken)
             progress.advance(tx, piece.topic, piece.start, piece.start + len(piece.rows))
 
     began = time.monotonic()

@@ -201,11 +201,11 @@ class LogReplay:
         """Return the judgments that wait for the release of their assignments."""
         return [judgment for judgments in self._held.values() for judgment in judgments]
 
-    def feed(self, line: Line) -> Sequence[Judgment | PhaseClosed]:
-        """Return the events that a line gives the strategy."""
+    def feed(self, line: Line, is_usable: bool | None = None) -> Sequence[Judgment | PhaseClosed]:
+        """Return the events that a line gives the strategy; a caller who knows whether it `is_usable` says so."""
         judgment = line.judgment
         if judgment is not None:
-            if not usable(line, self.counts):
+            if not (usable(line, self.counts) if is_usable is None else is_usable):
                 return ()
             if line.at_once or line.assignment is None:
                 return (judgment,)

@@ -89,6 +89,7 @@ def read_topic(
     """
     counts = read_counted_lines(tx, topic, until)
     strategy = campaign.live.new_strategy(tx, topic)
+    by_phase = not strategy.pools_judgments
     replay = LogReplay(counts)
     count = position = 0
     phases: Counter[str] = Counter()
@@ -97,15 +98,17 @@ def read_topic(
             continue
         if visit is not None:
             visit(line)
-        if usable(line, counts) and line.judgment is not None:
+        counts_here = usable(line, counts)
+        if counts_here and line.judgment is not None:
             count += 1
-            phases[line.judgment.phase] += 1
+            if by_phase:
+                phases[line.judgment.phase] += 1
             if on_judgment is not None:
                 on_judgment(line.judgment)
         position = line.seq
-        for event in replay.feed(line):
+        for event in replay.feed(line, counts_here):
             strategy.tell(event)
-    unscored = 0 if strategy.pools_judgments else _without_phase(strategy, phases)
+    unscored = _without_phase(strategy, phases) if by_phase else 0
     return ReadTopic(topic, strategy, count, tuple(replay.held()), position, unscored)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from duelpool.records import Judgment
 from duelpool.store import log, schema
-from duelpool.store.imports.slots import LINE, UNNAMED, Held, create_questions, find_questions, held_by
+from duelpool.store.imports.slots import LINE, UNNAMED, Held, Taken, create_questions, find_questions, held_by
 from duelpool.store.statements import BulkInsert
 from duelpool.store.transactions import Writing
 
-__all__ = ["LINE", "UNNAMED", "add_judgments", "append_lines", "find_questions"]
+__all__ = ["LINE", "UNNAMED", "Taken", "add_judgments", "append_lines", "find_questions"]
 
 _INSERT_LINES = BulkInsert(schema.log, ("campaign", "topic", "seq", "time", "question", "attempt", *LINE))
 
@@ -48,11 +48,13 @@ def append_lines(
     *,
     retracted: Collection[int] = (),
     given: Sequence[str] = (),
+    taken: Taken | None = None,
 ) -> None:
     """Append lines, each as its columns `LINE`, to a topic's log, and create the questions that hold their slots.
 
     The caller has moved the topic's next seq from `after` + 1 to behind these lines. The judgments at the places
-    `retracted` take no slot. `given` has the id of each line's question, or "" for any.
+    `retracted` take no slot. `given` has the id of each line's question, or "" for any; `taken` is what an earlier call
+    in the same import knew of the slots.
     """
     questions: list[str | None] = [None] * len(lines)
     holding = [(at, held) for at, line in enumerate(lines) if (held := held_by(line)) is not None]
@@ -62,6 +64,7 @@ def append_lines(
         [held for _, held in holding],
         retracted={place for place, (at, _) in enumerate(holding) if at in retracted} if retracted else (),
         given=[given[at] for at, _ in holding] if given else (),
+        taken=taken,
     )
     for (at, _), question in zip(holding, ids, strict=True):
         questions[at] = question

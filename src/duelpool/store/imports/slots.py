@@ -78,35 +78,48 @@ def held_by(line: Sequence[Any]) -> Held | None:
 
 
 @dataclass(slots=True)
-class _Taken:
+class Taken:
     """What live questions of a topic take: slots by pair, and occasions by pair and assessor.
 
-    Numbers are the bits of an integer, the lowest for 1.
+    Numbers are the bits of an integer, the lowest for 1. An import keeps it from one transaction to the next: others
+    may take slots in between, which the unique keys notice, and then it is read again.
     """
 
+    topic: str = ""
+    pairs: set[_Pair] = field(default_factory=set)  # those that were read
     slots: dict[_Pair, int] = field(default_factory=dict)
     occasions: dict[tuple[_Pair, str], int] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, tx: Reading, topic: str, pairs: Iterable[_Pair]) -> "_Taken":
-        """Read what the live questions of these pairs take."""
-        taken = cls()
-        values = {"pairs": json.dumps(sorted(pairs)), "campaign": tx.campaign, "topic": topic}
+    def forget(self, topic: str = "") -> None:
+        """Begin again, with a topic."""
+        self.topic = topic
+        self.pairs, self.slots, self.occasions = set(), {}, {}
+
+    def read(self, tx: Reading, topic: str, pairs: Iterable[_Pair]) -> None:
+        """Read what the live questions of these pairs take, where it isn't known."""
+        if topic != self.topic:
+            self.forget(topic)
+        new = set(pairs) - self.pairs
+        if not new:
+            return
+        self.pairs |= new
+        values = {"pairs": json.dumps(sorted(new)), "campaign": tx.campaign, "topic": topic}
         rows = tx.connection.execute(_TAKEN[tx.connection.dialect.name], values)
         for criterion, a, b, slot, assessor, occasion in rows:
             pair = (criterion, a, b)
             if slot is not None:
-                taken.slots[pair] = taken.slots.get(pair, 0) | 1 << slot - 1
-            taken.occasions[pair, assessor] = taken.occasions.get((pair, assessor), 0) | 1 << occasion - 1
-        return taken
+                self.slots[pair] = self.slots.get(pair, 0) | 1 << slot - 1
+            self.occasions[pair, assessor] = self.occasions.get((pair, assessor), 0) | 1 << occasion - 1
 
     def next_slot(self, pair: _Pair) -> int:
+        """Take the lowest free slot of a pair."""
         bits = self.slots.get(pair, 0)
         free = ~bits & (bits + 1)
         self.slots[pair] = bits | free
         return free.bit_length()
 
     def next_occasion(self, pair: _Pair, assessor: str) -> int:
+        """Take the lowest free occasion of a pair and an assessor."""
         bits = self.occasions.get((pair, assessor), 0)
         free = ~bits & (bits + 1)
         self.occasions[pair, assessor] = bits | free
@@ -157,28 +170,32 @@ def create_questions(
     *,
     retracted: Collection[int] = (),
     given: Sequence[str] = (),
+    taken: Taken | None = None,
 ) -> list[str]:
     """Create a question for each judgment of a topic, and return their ids.
 
     The judgments at the places `retracted` take no slot. `given` are ids by place, "" for any. When another
-    transaction takes a slot first, the judgment takes the next one.
+    transaction takes a slot first, the judgment takes the next one. `taken` is what an earlier call in the same
+    import knew.
     """
     if not held:
         return []
     _enrol(tx, {each.assessor for each in held})
     ids = [""] * len(held)
     waiting: Sequence[int] = range(len(held))
+    taken = taken or Taken()
     for _ in range(_TRIES):
         new = _new_ids(len(waiting))
         for at in waiting:
             ids[at] = (given[at] if given else "") or next(new)
-        taken = _Taken.of(tx, topic, {(held[at].criterion, held[at].a, held[at].b) for at in waiting})
+        taken.read(tx, topic, {(held[at].criterion, held[at].a, held[at].b) for at in waiting})
         about = (tx.campaign, topic, tx.now, tx.now)
         rows = [
             (ids[at], *about, *held[at], *_slot_columns(held[at], at in retracted, taken)) for at in waiting
         ]
         if _INSERT_QUESTIONS.run_whole(tx.connection, rows):
             return ids
+        taken.forget()
         written = set(_insert_one_by_one(tx, rows))
         waiting = [at for at in waiting if ids[at] not in written]
         if not waiting:
@@ -217,7 +234,7 @@ def _insert_one_by_one(tx: Writing, rows: Sequence[tuple[Any, ...]]) -> Iterable
     return tx.connection.execute(new.returning(schema.question.c.id), named).scalars()
 
 
-def _slot_columns(held: Held, retracted: bool, taken: _Taken) -> tuple[int | None, int, str, int | None]:
+def _slot_columns(held: Held, retracted: bool, taken: Taken) -> tuple[int | None, int, str, int | None]:
     """Return a question's slot, occasion, state and live: the next free slot, or none when it is retracted."""
     if retracted:
         return None, 1, leases.RETRACTED, None

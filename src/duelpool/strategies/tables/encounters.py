@@ -46,8 +46,10 @@ class Encounters:
     def _at(self, i: int, j: int) -> int | None:
         if i in self._index:
             return self._index[i].get(j)
-        opponents = self._opponents[i]
-        return opponents.index(j) if j in opponents else None
+        try:
+            return self._opponents[i].index(j)
+        except ValueError:
+            return None
 
     def _find(self, i: int, j: int) -> int:
         at = self._at(i, j)

@@ -24,11 +24,12 @@ class PairNumbers:
         self.count = math.comb(size, 2)
         self.kind: npt.DTypeLike = np.int32 if self.count < 2**31 else np.int64
         self._starts = np.concatenate(([0], np.cumsum(np.arange(size - 1, 0, -1)))).astype(np.int64)
+        self._before: list[int] = [start - first - 1 for first, start in enumerate(self._starts.tolist())]
 
     def number(self, i: int, j: int) -> int:
         """Return the number of the pair of two places."""
         first, second = (i, j) if i < j else (j, i)
-        return int(self._starts[first]) + second - first - 1
+        return self._before[first] + second
 
     def places(self, numbers: Numbers) -> tuple[Indices, Indices]:
         """Return the places of the two items of each pair."""

@@ -25,8 +25,8 @@ class DecidedPairs:
     judged: Floats
 
 
-class WinTable:
-    """Wins, losses, games and Bad votes of a pool's items, by their place in the pool.
+class Scores:
+    """Scores, games and Bad votes of a pool's items, by their place in the pool.
 
     `score[i]` is the wins of item i less its losses, `games[i]` the number of its judgments. An item with
     `bad_votes` Bad votes of different assessors is `bad`, and out of the running; votes without an assessor's name
@@ -47,7 +47,6 @@ class WinTable:
         self.judgments = 0
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
-        self._met = Encounters(size)
 
     def add(self, judgment: Judgment) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it is ignored."""
@@ -60,12 +59,12 @@ class WinTable:
         self.judgments += 1
         self.games[i] += 1
         self.games[j] += 1
-        self._met.add(i, j, effect.left, effect.right)
         if effect.left or effect.right:
             self.score[i] += effect.left - effect.right
             self.score[j] += effect.right - effect.left
-        for item in judgment.bad_items:
-            self._vote_bad(self.place[item], judgment.assessor)
+        if effect.left_bad or effect.right_bad:
+            for item in judgment.bad_items:
+                self._vote_bad(self.place[item], judgment.assessor)
         return i, j
 
     def _vote_bad(self, i: int, assessor: str) -> None:
@@ -78,6 +77,27 @@ class WinTable:
     def remaining(self) -> int:
         """How many items are still in."""
         return len(self.items) - int(self.bad.sum())
+
+    def places(self, proposals: Iterable[Proposal]) -> list[tuple[int, int]]:
+        """Return the places of proposed pairs; pairs with an item from outside the pool are left out."""
+        places = ((self.place.get(p.pair[0]), self.place.get(p.pair[1])) for p in proposals)
+        return [(i, j) for i, j in places if i is not None and j is not None]
+
+
+class WinTable(Scores):
+    """The same, and who met whom how often, with the results of each pair."""
+
+    def __init__(self, items: Sequence[str], *, bad_votes: int = 1) -> None:
+        super().__init__(items, bad_votes=bad_votes)
+        self._met = Encounters(len(self.items))
+
+    def add(self, judgment: Judgment) -> tuple[int, int] | None:
+        """Count one judgment; return the places of its two items, or None when it is ignored."""
+        places = super().add(judgment)
+        if places is not None:
+            effect = judgment.effect
+            self._met.add(*places, effect.left, effect.right)
+        return places
 
     def meetings(self, i: int) -> dict[int, int]:
         """Return how often item i met each of its opponents."""
@@ -131,8 +151,3 @@ class WinTable:
         score[leaders] = games[leaders] = 0.0
         played = float(games.sum())
         return float((score**2).sum()) / played if played else 1.0
-
-    def places(self, proposals: Iterable[Proposal]) -> list[tuple[int, int]]:
-        """Return the places of proposed pairs; pairs with an item from outside the pool are left out."""
-        places = ((self.place.get(p.pair[0]), self.place.get(p.pair[1])) for p in proposals)
-        return [(i, j) for i, j in places if i is not None and j is not None]
