@@ -1,6 +1,7 @@
 """Operations in any order: replaying the log gives the live state and the next questions, bit for bit."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import settings
@@ -9,11 +10,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sqlalchemy import func, select
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
+from duelpool.campaign.log import campaign_events
+from duelpool.campaign.log.live_topics import part_of
+from duelpool.files import Run
+from duelpool.files.packed import pack_run
 from duelpool.records import Answer, Judgment, Outcome, Pool, Question, Topic
-from duelpool.store import Store, open_store, schema
-from duelpool.store.holdings import TestPair
+from duelpool.store import Store, imports, open_store, schema
+from duelpool.store.holdings import PackedRun, TestPair
 from duelpool.store.leases import Conflict, TooLate
 from duelpool.testing.stores import audit
+from duelpool.testing.strategies import state_of
 
 ITEMS = tuple("abcdef")
 TOPICS = ("one", "two")
@@ -28,6 +34,7 @@ STRATEGIES = (
     "knockout",
     "sorting",
 )
+GOALS = ("systems", "compare:A,C")
 OUTCOMES = (
     Outcome.LEFT,
     Outcome.RIGHT,
@@ -39,10 +46,17 @@ OUTCOMES = (
 )
 CAP = 2
 
+ANSWERS = {"A": "a", "B": "b", "C": "c", "D": "d", "E": "c2"}
+
 answers = st.sampled_from(OUTCOMES)
 people = st.sampled_from(DEDICATED)
 workers = st.sampled_from(CROWD)
 topic_names = st.sampled_from(TOPICS)
+
+
+def packed(system: str, answers: dict[str, str]) -> PackedRun:
+    run = Run.from_rankings(system, {topic: [(item, 1.0)] for topic, item in answers.items()})
+    return PackedRun(system, len(answers), pack_run(run))
 
 
 class CampaignMachine(RuleBasedStateMachine):
@@ -67,12 +81,17 @@ class CampaignMachine(RuleBasedStateMachine):
 
     @initialize(strategy=st.sampled_from(STRATEGIES))
     def begin(self, strategy: str) -> None:
+        self.create(Settings(strategy=strategy, cap=CAP))
+
+    def create(self, how: Settings) -> None:
+        self.topics = list(TOPICS)
         self.campaign = Campaign.create(
             self.store,
             "any",
-            Settings(strategy=strategy, cap=CAP, ties=True, targets=3, tests=1, bad_votes=1),
+            replace(how, ties=True, targets=3, tests=1, bad_votes=1),
             topics=[Topic(name, name) for name in TOPICS],
-            pools=[Pool(name, ITEMS) for name in TOPICS],
+            pools=[Pool(name, ITEMS, twins={"c": ("c2",)}) for name in TOPICS],
+            runs=[packed(system, dict.fromkeys(TOPICS, item)) for system, item in ANSWERS.items()],
             test_pairs=[TestPair(f"k{at}", TOPICS[at % 2], "a", f"off{at}") for at in range(30)],
         )
         for person in DEDICATED:
@@ -170,6 +189,33 @@ class CampaignMachine(RuleBasedStateMachine):
         outcome = Outcome.LEFT if left else Outcome.RIGHT
         self.campaign.add_judgments([Judgment(topic, pair[0], pair[1], outcome, assessor="elsewhere")])
 
+    @rule(who=people | workers, weight=st.sampled_from([0.0, 0.5, 2.0]))
+    def weigh(self, who: str, weight: float) -> None:
+        seq = self.campaign.weigh({who: weight}, "refitted")
+        events = self.campaign.read(campaign_events.events)
+        assert [each.seq for each in events] == list(range(1, seq + 1))
+
+    @rule(topic=topic_names, left=st.booleans())
+    def take_in_a_vote_between_same_answers(self, topic: str, left: bool) -> None:
+        if self.campaign.live.goal.of_systems:
+            outcome = Outcome.LEFT if left else Outcome.RIGHT
+            votes = [Judgment(topic, "c2", "c", outcome, assessor="elsewhere")]
+            self.campaign.write(lambda tx: imports.add_judgments(tx, votes))
+
+    @rule(topic=topic_names, system=st.sampled_from(["F", "G"]))
+    def join_late(self, topic: str, system: str) -> None:
+        if self.campaign.live.goal.of_systems:
+            self.campaign.add_items(Pool(topic, (*ITEMS, "z")))
+            self.campaign.add_system(system, {topic: "z"})
+
+    @rule()
+    def add_topic(self) -> None:
+        if len(self.topics) == len(TOPICS):
+            self.campaign.add_items(Pool("late", ITEMS))
+            self.campaign.add_system("A", {"late": "a"})
+            self.campaign.add_system("C", {"late": "c"})
+            self.topics.append("late")
+
     @rule()
     def restart(self) -> None:
         self.replay_gives_the_live_state()
@@ -185,7 +231,9 @@ class CampaignMachine(RuleBasedStateMachine):
 
     def replay_gives_the_live_state(self) -> None:
         fresh = Campaign.open(self.store)
-        for topic in TOPICS:
+        assert self.campaign.decision() == fresh.decision()
+        assert self.campaign.done == fresh.done
+        for topic in self.topics:
             mine, theirs = self.campaign.live.state(topic), fresh.live.state(topic)
             assert mine.position == theirs.position
             assert mine.closed_in_log == theirs.closed_in_log
@@ -193,6 +241,8 @@ class CampaignMachine(RuleBasedStateMachine):
             assert mine.strategy.done == theirs.strategy.done
             assert mine.strategy.result() == theirs.strategy.result()
             assert mine.strategy.ask(30) == theirs.strategy.ask(30)
+            if self.campaign.live.goal.of_systems:
+                assert state_of(part_of(mine.strategy)) == state_of(part_of(theirs.strategy))
 
     @invariant()
     def the_cap_holds_and_no_assessor_answers_twice(self) -> None:
@@ -213,10 +263,21 @@ class CampaignMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_log_has_no_gaps(self) -> None:
-        for topic in TOPICS:
+        for topic in self.topics:
             seqs = [line.seq for line in self.campaign.live.state(topic).lines]
             assert seqs == list(range(1, len(seqs) + 1))
 
 
+class SystemsMachine(CampaignMachine):
+    """The same where systems compete."""
+
+    @initialize(goal=st.sampled_from(GOALS), votes=st.integers(1, 2))
+    def begin(self, goal: str, votes: int) -> None:
+        self.create(Settings(goal=goal, strategy=f"round-robin:votes={votes}", cap=CAP))
+
+
 TestCampaign = CampaignMachine.TestCase
-TestCampaign.settings = settings(max_examples=max(10, settings().max_examples // 3), stateful_step_count=40)
+TestSystems = SystemsMachine.TestCase
+TestCampaign.settings = TestSystems.settings = settings(
+    max_examples=max(10, settings().max_examples // 5), stateful_step_count=40
+)

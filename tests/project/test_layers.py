@@ -34,10 +34,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "comparison": (*GROUND, "files", "measures"),
     "budget": (*GROUND, "files", "measures"),
     "simulation": (*GROUND, "strategies", "judges"),
+    "deciders": (*GROUND, "strategies"),
     "store": GROUND,
     "access": (*GROUND, "net", "store"),
     "panels": ("errors", "net"),
-    "campaign": (*GROUND, "net", "files", "budget", "pool", "strategies", "judges", "store", "panels"),
+    "campaign": (
+        *GROUND,
+        *("net", "files", "budget", "pool", "strategies", "judges", "deciders", "store", "panels"),
+    ),
     "recruitment": (*GROUND, "store", "panels", "campaign"),
     "webhooks": (*GROUND, "net", "store", "access", "campaign"),
     "report": (*GROUND, "files"),
@@ -50,6 +54,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
             "files",
             "pool",
             "strategies",
+            "deciders",
             "preferences",
             "judges",
             "budget",
@@ -84,7 +89,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
     ),
-    "testing": (*GROUND, "strategies", "store", "panels", "campaign"),
+    "testing": (*GROUND, "strategies", "deciders", "store", "panels", "campaign"),
 }
 MAY_IMPORT["cli"] = tuple(
     room for room in MAY_IMPORT if room != "testing"

@@ -14,6 +14,8 @@ ABOUT_NOBODY = {
     "item": "campaign topic id twin_of state",
     "passage": "campaign id text title url format",
     "run": "campaign name",
+    "answer": "campaign topic system item",
+    "campaign_event": "campaign event",
     "test_pair": "campaign id topic better worse",
     "assessor": "campaign kind state",
     "identity": "campaign panel",

@@ -9,18 +9,18 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from duelpool.campaign.log import replay
+from duelpool.campaign.log import campaign_events, replay, systems
 from duelpool.campaign.log.live_topics import LiveTopics
-from duelpool.campaign.log.replay import usable
 from duelpool.campaign.questions import grading
 from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
-from duelpool.campaign.questions.proposals import Proposals
+from duelpool.campaign.questions.proposals import NOTHING_OUTSTANDING, Proposals
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.settings.changes import same_fixed_settings, stored_settings
 from duelpool.campaign.work import assignments, exclusion, holding, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
 from duelpool.campaign.work.participants import ParticipantState
+from duelpool.deciders import Result, read_goal
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, retractions
@@ -72,7 +72,9 @@ class Campaign:
         self.settings = settings
         self._proposals = Proposals(self.own_store, settings, self.live)
         self._crossed_design = CrossedDesign(self.own_store, settings, self.live, self._proposals)
-        self._dispatch = Dispatch(self.own_store, settings, self._proposals, self._crossed_design)
+        self._dispatch = Dispatch(
+            self.own_store, settings, self.live.decider, self._proposals, self._crossed_design
+        )
         self._arriving = threading.BoundedSemaphore(ARRIVING_AT_MOST)
 
     def read(self, work: Callable[[Reading], T], *, once: bool = False) -> T:
@@ -103,9 +105,9 @@ class Campaign:
 
         Topics without a pool are left out.
         """
-        make_strategy(
-            settings.strategy, (), seed=settings.seed, cap=settings.cap
-        )  # refuses what only old stores have
+        goal = read_goal(settings.goal)
+        if not goal.of_systems:  # refuses what only old stores have
+            make_strategy(settings.strategy, (), seed=settings.seed, cap=settings.cap)
         campaign_id = secrets.token_hex(8)
         pools, passages, test_pairs, runs = list(pools), list(passages), list(test_pairs), list(runs)
         by_id = {topic.id: topic for topic in topics}
@@ -120,6 +122,8 @@ class Campaign:
             holdings.add_test_pairs(tx, test_pairs)
             for run in runs:
                 holdings.add_run(tx, run)
+            if goal.of_systems:
+                systems.add_answers_of_runs(tx, goal, runs)
             if state != "open":
                 holdings.set_campaign(tx, state=state)
             return holdings.find_campaign(tx.connection, campaign_id)
@@ -168,6 +172,17 @@ class Campaign:
         added = self.write(work)
         self.live.forget(pool.topic)
         return added
+
+    def add_system(self, system: str, answers: Mapping[str, str]) -> int:
+        """Add a system's answers, by topic, which the pools must hold; return how many count. Earlier votes stay."""
+        return self.write(lambda tx: systems.add_answers(tx, system, answers))
+
+    def weigh(self, weights: Mapping[str, float], reason: str = "", *, also: Also | None = None) -> int:
+        """Weigh the judgments of assessors from now on, earlier ones included; return the event's seq.
+
+        The weights are an event of the campaign's log. Those left out weigh 1; strategies that don't weigh count 1.
+        """
+        return self._step(lambda tx: campaign_events.append_weights(tx, weights, reason), also)
 
     def remove(self, topic: str, item: str | None = None) -> None:
         """Remove an item from its topic, or a whole topic; its judgments stay in the log."""
@@ -435,20 +450,7 @@ class Campaign:
     def add_judgments(self, judgments: Iterable[Judgment]) -> int:
         """Add judgments from elsewhere to the log as they are; refuse unknown topics and items."""
         added = list(judgments)
-        known = {topic: set(self.live.items(topic)) for topic in self.live.heads()}
-        for judgment in added:
-            if judgment.topic not in known:
-                raise log.UnknownTopic(
-                    f"The campaign has no topic '{judgment.topic}'.",
-                    remedy="Add it, or leave the judgment out.",
-                )
-            for item in (judgment.left, judgment.right):
-                if item is not None and item not in known[judgment.topic]:
-                    raise BadRecord(
-                        f"The pool of topic '{judgment.topic}' has no item '{item}'.",
-                        remedy="Add it to the pool, or leave the judgment out.",
-                    )
-
+        replay.refuse_unknown(added, {topic: set(self.live.items(topic)) for topic in self.live.heads()})
         return len(self.write(lambda tx: imports.add_judgments(tx, added)))
 
     # ---- results
@@ -459,9 +461,7 @@ class Campaign:
 
     def results(self) -> dict[str, Levels]:
         """Return the levels of every open topic."""
-        return {
-            topic: self.live.state(topic, head).strategy.result() for topic, head in self.live.heads().items()
-        }
+        return dict(self.decision().topics)
 
     @property
     def done(self) -> bool:
@@ -470,20 +470,15 @@ class Campaign:
             return self._crossed_design.done
         if self.settings.stage == "grading":
             return self.read(lambda tx: grading.all_graded(tx, self.settings))
-        heads = self.live.unfinished_heads()
-        return all(self.live.state(topic, head).strategy.done for topic, head in heads.items())
+        return self.live.decider.done(self._proposals.now(self.live.unfinished_heads(), NOTHING_OUTSTANDING))
+
+    def decision(self) -> Result:
+        """Return what is known now: the levels of each open topic, and the order of systems where they compete."""
+        return self.live.decider.result(self._proposals.now(self.live.heads(), NOTHING_OUTSTANDING))
 
     def judgments(self, topic: str) -> list[Judgment]:
         """Return a topic's usable judgments of pairs, in the order of the log."""
-        return self.live.with_state(
-            topic,
-            None,
-            lambda state: [
-                line.judgment
-                for line in state.lines
-                if line.judgment is not None and usable(line, state.counts)
-            ],
-        )
+        return self.live.with_state(topic, None, lambda state: state.judgments())
 
     # ---- internal
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from duelpool.campaign import Settings
+from duelpool.deciders import TopicPool, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup.drafts import Draft
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
@@ -42,6 +43,11 @@ def planned_cost(
     share of judgments that counted in a pilot.
     """
     settings = draft.settings
+    usable = 1.0 if observed is None else observed.usable
+    if read_goal(settings.goal).of_systems:
+        pay, judgments = pay_of(settings), votes_wanted(draft)
+        assignments = pay.assignments_for(judgments, usable)
+        return Estimate(settings.strategy, judgments, assignments, assignments * pay.per_assignment)
     if dict(draft.whole) == dict(draft.pools.sizes):  # forecasts are about all topics
         for each in forecasts:
             if each.strategy == settings.strategy:
@@ -52,9 +58,26 @@ def planned_cost(
         pay_of(settings),
         cap=settings.cap,
         simulated=simulated,
-        usable=1.0 if observed is None else observed.usable,
+        usable=usable,
         seed=settings.seed,
     )
+
+
+def votes_wanted(draft: Draft) -> int:
+    """Return how many votes a campaign takes in which systems compete by the first document of each topic."""
+    settings = draft.settings
+    goal = read_goal(settings.goal)
+    decider = make_decider(goal, settings.strategy, seed=settings.seed, cap=settings.cap, make=no_strategy)
+    goal.refuse_without([run.name for run in draft.inputs.runs])
+    first = {run.name: run.top(1).select("topic", "docno").rows() for run in draft.inputs.runs}
+    by_system = {name: dict(rows) for name, rows in first.items()}
+    votes = 0
+    for pool in draft.pools.pools:
+        same_text = {twin: item for item, twins in pool.twins.items() for twin in twins}
+        answers = {name: own[pool.topic] for name, own in by_system.items() if pool.topic in own}
+        part = decider.part(TopicPool(pool.topic, pool.items, answers=answers, same_text=same_text))
+        votes += round(part.expected_judgments(len(pool.items)))
+    return votes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from sqlalchemy import update
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.imports.importer import import_file
-from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.watch import Watch
+from duelpool.deciders import ALL
 from duelpool.files import Run
 from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs

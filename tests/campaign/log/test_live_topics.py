@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from duelpool.campaign.log.live_topics import ALL
+from duelpool.deciders import ALL
 from duelpool.records import Pair
 from duelpool.store import open_store
 from support.campaigns import make_campaign

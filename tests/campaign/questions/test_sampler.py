@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,45 +14,58 @@ from sqlalchemy import Connection, event
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.questions import proposals
-from duelpool.campaign.questions.proposals import Outstanding, Proposals, read_outstanding
-from duelpool.campaign.questions.sampler import Sampler
+from duelpool.campaign.questions.proposals import Proposals, read_outstanding
 from duelpool.campaign.work.assignments import judgments_in
+from duelpool.deciders import Asked, ByTopic, CampaignGoal, Draw, TopicPool
 from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, holdings, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Wanted
+from duelpool.strategies import Strategy
 from support.eventful import Eventful
 from support.stores import BACK_ENDS, new_target
 
 SIZES = {"small": 4, "middle": 12, "large": 24}
 
 
-class FixedProposals(Proposals):
+class FixedTopics:
     """Topics with fixed numbers of open questions; records which topics are asked."""
+
+    topics: Sequence[str] = tuple(SIZES)
+    all_topics: Sequence[str] = tuple(SIZES)
 
     def __init__(self, guesses: dict[str, float] | None = None) -> None:
         self.guesses = guesses or {topic: float(size) for topic, size in SIZES.items()}
         self.asked: list[str] = []
 
-    def sizes(self, heads: object, out: Outstanding) -> list[float]:
+    def sizes(self) -> list[float]:
         return [self.guesses[topic] for topic in SIZES]
 
-    def proposals(self, topic: str, head: int, out: Outstanding, n: int = 0) -> list[Proposal]:
+    def proposals(self, topic: str, n: int) -> list[Proposal]:
         self.asked.append(topic)
         return [Proposal((topic, f"{at:02d}")) for at in range(SIZES[topic])]
 
+    def pending(self, topic: str) -> list[Proposal]:
+        return []
 
-def sampler(
-    proposals: FixedProposals, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None
-) -> Sampler:
-    return Sampler(
-        proposals, Outstanding({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number)
-    )
+    def stamp(self, topic: str) -> object:
+        return None
+
+    def look(self, topic: str, work: Callable[[Strategy], Any]) -> Any:
+        raise NotImplementedError
+
+
+def no_strategy(pool: TopicPool) -> Strategy:
+    raise NotImplementedError
+
+
+def drawn_from(topics: FixedTopics, number: int) -> Iterator[Asked]:
+    return ByTopic(CampaignGoal(), no_strategy).ask(topics, 3, Draw(rng_for(1, "urn", number), 3))
 
 
 def test_first_draw_is_uniform_over_open_questions() -> None:
-    drawn = Counter(next(sampler(FixedProposals(), at).draw(3)).proposal.pair for at in range(8_000))
+    drawn = Counter(next(drawn_from(FixedTopics(), at)).proposal.pair for at in range(8_000))
     assert len(drawn) == 40
     counts = np.array(list(drawn.values()))
     assert ((counts - 200) ** 2 / 200).sum() < 39 + 5 * np.sqrt(2 * 39)
@@ -60,29 +73,21 @@ def test_first_draw_is_uniform_over_open_questions() -> None:
 
 def test_draw_limits_each_topic_and_repeats_no_question() -> None:
     for number in range(50):
-        drawn = list(sampler(FixedProposals(), number).draw(3))
+        drawn = list(drawn_from(FixedTopics(), number))
         first = Counter(each.topic for each in drawn[:9])
         assert set(first.values()) == {3}
         assert len({each.proposal.pair for each in drawn}) == len(drawn) == 40
 
 
-def test_skipped_questions_are_drawn_last() -> None:
-    skipped = {"small": {("small", "00"), ("small", "01")}, "large": {("large", "05")}}
-    for number in range(20):
-        drawn = [each.proposal.pair for each in sampler(FixedProposals(), number, skipped).draw(3)]
-        assert len(drawn) == 40
-        assert set(drawn[-3:]) == skipped["small"] | skipped["large"]
-
-
 def test_only_drawn_topics_are_asked_once_each() -> None:
-    proposals = FixedProposals()
-    drawn = list(islice(sampler(proposals, 1).draw(3), 2))
-    assert sorted(proposals.asked) == sorted({each.topic for each in drawn})
+    topics = FixedTopics()
+    drawn = list(islice(drawn_from(topics, 1), 2))
+    assert sorted(topics.asked) == sorted({each.topic for each in drawn})
 
 
 def test_wrong_size_estimate_loses_no_question() -> None:
-    proposals = FixedProposals({"small": 500.0, "middle": 0.5, "large": 1.0})
-    assert len(list(sampler(proposals, 1).draw(3))) == 40
+    topics = FixedTopics({"small": 500.0, "middle": 0.5, "large": 1.0})
+    assert len(list(drawn_from(topics, 1))) == 40
 
 
 # ---- with a campaign

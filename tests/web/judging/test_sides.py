@@ -34,7 +34,7 @@ def test_sides_are_fair_and_independent_of_systems(tmp_path: Path) -> None:
         number = 0
         while number < DRAWS:
             person, proposals = f"person-{number}", campaign._proposals
-            for each in proposals.proposals("one", 0, out, 1225):
+            for each in proposals.now({"one": 0}, out).proposals("one", 1225):
                 want = proposals.want("one", each.pair, each, person)
                 assert want.right is not None
                 drawn[systems[want.left], systems[want.right]] += 1

@@ -14,10 +14,10 @@ from sqlalchemy import Connection, text
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.log import live_topics, replay
-from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.runners import judging_session
 from duelpool.campaign.runners.judging_session import QuestionTexts
+from duelpool.deciders import ALL
 from duelpool.records import Answer, Judgment, Outcome, Passage
 from duelpool.store import Store, database, open_store
 from duelpool.strategies import make_strategy

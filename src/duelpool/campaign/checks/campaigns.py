@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, case, func, or_, select, tuple_
 
 from duelpool.campaign.checks.findings import Contradiction, Contradictions
+from duelpool.campaign.log import campaign_events
 from duelpool.campaign.log.replay import CountedLines, Counting, judgments_outside
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work.assignments import PAID
@@ -53,6 +54,8 @@ def contradictions(
     found.extend("ledger", _wrong_payments(tx))
     found.extend("model", _wrong_sums_of_models(tx))
     found.extend("run", _damaged_runs(tx))
+    found.extend("event", _wrong_events(tx))
+    found.extend("system", _answers_of_unknown_items(tx))
     return found.all()
 
 
@@ -286,6 +289,29 @@ def _answers_twice(tx: Reading) -> Iterator[str]:
 
 def _named(row: Row[Any]) -> str:
     return f"the pair '{row.a}' and '{row.b}'" if row.b else f"the item '{row.a}'"
+
+
+# ---- events of the campaign, and answers of systems
+
+
+def _wrong_events(tx: Reading) -> Iterator[str]:
+    events = campaign_events.events(tx)
+    for expected, event in enumerate(events, 1):
+        if event.seq != expected:
+            yield f"Event {event.seq} of the campaign is at the place of event {expected}."
+            return
+
+
+def _answers_of_unknown_items(tx: Reading) -> Iterator[str]:
+    answers, items = schema.answer.c, schema.item.c
+    same = and_(items.campaign == answers.campaign, items.topic == answers.topic, items.id == answers.item)
+    strays = (
+        select(answers.topic, answers.system, answers.item)
+        .outerjoin_from(schema.answer, schema.item, same)
+        .where(answers.campaign == tx.campaign, items.id.is_(None))
+    )
+    for row in streamed(tx.connection, strays):
+        yield f"Topic '{row.topic}': the answer of '{row.system}' is the item '{row.item}', which it doesn't have."
 
 
 # ---- assignments and money

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from duelpool.deciders import CampaignGoal
 from duelpool.errors import BadFile, BadParameter, BadRecord, known_names
 from duelpool.files import PreferenceForm
 from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, rows_of_lines, text_of
@@ -191,17 +192,18 @@ class CampaignIds:
 
     canonical: Mapping[str, Mapping[str, str]]
     test_pairs: Collection[str]
+    between_duplicates: bool = False  # whether a judgment between items of the same text counts
 
 
-def read_ids(tx: Reading) -> CampaignIds:
-    """Read the ids that a campaign knows."""
+def read_ids(tx: Reading, goal: CampaignGoal) -> CampaignIds:
+    """Read the ids that a campaign knows; votes between the same answers of two systems count."""
     columns = schema.item.c
     topics = {topic: dict[str, str]() for topic in holdings.topics(tx)}
     for row in tx.connection.execute(
         select(columns.topic, columns.id, columns.twin_of).where(columns.campaign == tx.campaign)
     ):
         topics[row.topic][row.id] = row.twin_of or row.id
-    return CampaignIds(topics, frozenset(holdings.test_pairs(tx)))
+    return CampaignIds(topics, frozenset(holdings.test_pairs(tx)), goal.of_systems)
 
 
 def line_of(source: Source, line: int | None) -> int | None:
@@ -240,6 +242,8 @@ def canonical(entry: Entry, known: CampaignIds, tally: Tally) -> Entry | None:
     if (left, right) == (judgment.left, judgment.right):
         return entry
     if left == right:
+        if known.between_duplicates:
+            return entry
         tally.add("judgments between duplicates dropped")
         return None
     tally.add("judgments of duplicates, counted for the item that is judged for them")

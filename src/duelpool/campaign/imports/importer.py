@@ -36,16 +36,15 @@ from duelpool.campaign.imports.rows import Row, TopicRows, row_of
 from duelpool.campaign.log.newcomers import CHALLENGE, own_strategy
 from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
 from duelpool.campaign.views.reading import read_topic
+from duelpool.deciders import part_class
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
 from duelpool.files.source import Source
 from duelpool.records import Judgment, PhaseClosed
 from duelpool.store import Reading, Writing, holdings, imports, log
-from duelpool.strategies import STRATEGIES
 from duelpool.strategies.base import InPhases, Shortfall, Strategy
 from duelpool.strategies.elimination import Elimination
-from duelpool.strategies.parameters import split_spec
 from duelpool.strategies.phases import short_phase
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
@@ -107,7 +106,7 @@ def import_file(
             remedy="Give --phases blocks, and --skip-finals 1 or more.",
         )
     tally = Tally()
-    known = campaign.read(read_ids)
+    known = campaign.read(lambda tx: read_ids(tx, campaign.live.goal))
     file = read_rows(path, known, tally, form=form, rows=rows, skip_unknown=skip_unknown, assessor=assessor)
     batch = Batch(file.source.name, file.digest, again)
     if not file.topics:
@@ -249,8 +248,8 @@ def _warn_of_missing_phases(
     if not campaign.settings.plan:
         specs = campaign.read(holdings.topic_strategies)
         for topic, own in topics.items():
-            spec, _ = split_spec(specs.get(topic) or campaign.settings.strategy)
-            lost += 0 if STRATEGIES[spec].pools_judgments else own.without_phase
+            part = part_class(campaign.live.goal, specs.get(topic) or campaign.settings.strategy)
+            lost += 0 if part.pools_judgments else own.without_phase
     tally.add("judgments without a phase, which this strategy can't score (see --phases blocks)", None, lost)
 
 

@@ -7,17 +7,19 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from sqlalchemy import bindparam, select
 
-from duelpool.campaign.log import summary_rows
+from duelpool.campaign.log import campaign_events, summary_rows, systems
+from duelpool.campaign.log.campaign_events import WeighedPart
 from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
 from duelpool.campaign.log.plan_source import PlanSource
 from duelpool.campaign.log.replay import TopicState, counted
 from duelpool.campaign.log.summary_forms import Forms
 from duelpool.campaign.settings import Settings
+from duelpool.deciders import ALL, Decider, TopicPool, VoteSource, Weighs, make_decider, read_goal
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import CampaignStore, Reading, Writing, holdings, log, schema
@@ -29,7 +31,6 @@ from duelpool.strategies.tables.pair_numbers import without
 
 T = TypeVar("T")
 
-ALL = 10**6  # proposals: as many as there are
 RESTED_SECONDS = 600.0  # lines that were not read for this long are dropped from memory
 LINES_AT_MOST = (
     500_000  # replayed into the cached states, about 80 bytes each; beyond, unused states are dropped
@@ -56,6 +57,7 @@ class _CachedTopic:
     state: TopicState
     items: tuple[str, ...]
     version: int  # of the topic's pool
+    sources: dict[str, VoteSource]  # where judgments are weighed: a model that comes later is added
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: tuple[object, Sequence[Proposal]] | None = None  # the strategy's last inputs, and its proposals
     used: float = field(default_factory=time.monotonic)
@@ -85,14 +87,12 @@ class _Size(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """A topic's items, those that were there before any challenge, and its strategy's name."""
+class _Beginning:
+    """What a topic's part is made of, with the version of its pool and what is known of who answered."""
 
     version: int
-    items: tuple[str, ...]
-    first: tuple[str, ...]
-    strategy: str
-    prior: Mapping[str, float]
+    pool: TopicPool
+    sources: dict[str, VoteSource] = field(default_factory=dict)
 
 
 class LiveTopics:
@@ -101,6 +101,14 @@ class LiveTopics:
     def __init__(self, store: CampaignStore, settings: Settings) -> None:
         self._store = store
         self._settings = settings
+        self.goal = read_goal(settings.goal)
+        self.decider: Decider = make_decider(
+            self.goal,
+            settings.strategy,
+            seed=settings.seed,
+            cap=max(1, settings.cap),
+            make=self._make_strategy,
+        )
         self._cache: dict[str, _CachedTopic] = {}
         self._sizes: dict[str, _Size] = {}
         self._lock = threading.Lock()
@@ -185,6 +193,9 @@ class LiveTopics:
                     return False
                 head = now.next_seq - 1
             if cached.state.position < head:
+                if self.decider.weighs:
+                    for model in self._store.read(campaign_events.models):
+                        cached.sources.setdefault(model, VoteSource(model=True))
                 cached.state.feed(self._new_lines(topic, cached.state.position, head))
             closings = cached.state.unlogged_closings()
             if not closings:
@@ -246,11 +257,11 @@ class LiveTopics:
         with self._lock:
             if topic not in self._cache:
                 self._store.store.refresh()  # the state must not be older than the last call of `forget`
-                pool = self._store.read(lambda tx: self._look_up(tx, topic))
+                found = self._store.read(lambda tx: self._look_up(tx, topic))
                 state = TopicState.new(
-                    lambda: self._make(topic, pool), lambda place: self._lines_upto(topic, place)
+                    lambda: self._make(found), lambda place: self._lines_upto(topic, place)
                 )
-                self._cache[topic] = _CachedTopic(state, pool.items, pool.version)
+                self._cache[topic] = _CachedTopic(state, found.pool.items, found.version, found.sources)
             cached = self._cache[topic]
             cached.used = time.monotonic()
             return cached
@@ -269,19 +280,24 @@ class LiveTopics:
 
         `newcomers` are items of the pool that join by lines that aren't in the log yet.
         """
-        return self._make(topic, self._look_up(tx, topic, newcomers))
+        return self._make(self._look_up(tx, topic, newcomers))
 
     def beginning(self, topic: str, spec: str, rows: Iterable[holdings.ItemRow]) -> Strategy:
         """Return the strategy of a topic without lines, from what was read of it; `spec` may be empty."""
         own = [row for row in rows if row.twin_of is None and row.state == "in"]
         items = tuple(row.id for row in own)
         prior = {row.id: row.prior for row in own if row.prior is not None}
-        return self._make(topic, _Pool(0, items, items, spec or self._settings.strategy, prior))
+        return self._make_strategy(TopicPool(topic, items, items, spec or self._settings.strategy, prior))
 
-    def _look_up(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> _Pool:
+    def _look_up(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> _Beginning:
         now = self._read_head(tx, topic)
         rows = holdings.items(tx, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
+        version = 0 if now is None else now.pool_version
+        if self.goal.of_systems:
+            same_text = {row.id: row.twin_of for row in rows if row.twin_of is not None}
+            pool = TopicPool(topic, items, items, answers=systems.answers(tx, topic), same_text=same_text)
+            return _Beginning(version, pool, campaign_events.sources(tx) if self.decider.weighs else {})
         columns = schema.log.c
         closings = tx.connection.execute(
             select(columns.phase, columns.survivors).where(
@@ -292,18 +308,25 @@ class LiveTopics:
         )
         came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
         came.update(newcomers)
-        return _Pool(
-            0 if now is None else now.pool_version,
+        pool = TopicPool(
+            topic,
             items,
             tuple(item for item in items if item not in came),
             (now.strategy if now is not None else "") or self._settings.strategy,
             {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
         )
+        return _Beginning(version, pool)
 
-    def _make(self, topic: str, pool: _Pool) -> Strategy:
+    def _make(self, found: _Beginning) -> Strategy:
+        part = self.decider.part(found.pool)
+        return cast("Strategy", WeighedPart(part, found.sources)) if isinstance(part, Weighs) else part
+
+    def _make_strategy(self, pool: TopicPool) -> Strategy:
+        """Return a topic's own strategy, with rounds for late items; or its questions of the plan."""
         if self._settings.plan:
             return PlanSource(
-                pool.items, self._settings.planned(topic) if self._settings.stage == "preferences" else ()
+                pool.items,
+                self._settings.planned(pool.topic) if self._settings.stage == "preferences" else (),
             )
         spec, parameters = split_spec(pool.strategy)
         more: dict[str, Any] = {}
@@ -326,7 +349,7 @@ class LiveTopics:
             )
 
         return with_newcomers(
-            make(pool.first, topic), pool.first, lambda items, name: make(items, f"{topic}/{name}")
+            make(pool.first, pool.topic), pool.first, lambda items, name: make(items, f"{pool.topic}/{name}")
         )
 
     # ---- one assessor's judgments
@@ -347,8 +370,8 @@ class LiveTopics:
 
     def strategy_for(self, topic: str, name: str) -> Strategy:
         """Return a topic's strategy before any judgment, whose random choices depend on this name."""
-        pool = self._store.read(lambda tx: self._look_up(tx, topic))
-        return self._make(f"{topic}/{name}", pool)
+        found = self._store.read(lambda tx: self._look_up(tx, topic))
+        return self._make(replace(found, pool=replace(found.pool, topic=f"{topic}/{name}")))
 
     # ---- proposals
 
@@ -370,6 +393,18 @@ class LiveTopics:
 
         proposals = self._with(topic, head, ask)
         return without(proposals, parked)[:n]
+
+    def look(self, topic: str, head: int | None, work: Callable[[Strategy], T]) -> T:
+        """Return what `work` makes of a topic's part, while no other thread can change it."""
+        return self.with_state(topic, head, lambda state: work(part_of(state.strategy)))
+
+    def stamp(self, topic: str, head: int | None) -> object:
+        """Return the version of its pool and the place in its log that a topic's part has, for `Parts.stamp`."""
+        return self._with(topic, head, lambda cached: (cached.version, cached.state.position))
+
+    def held(self, topic: str, head: int | None) -> list[Proposal]:
+        """Return the judgments that wait for their assignments, as proposals."""
+        return self.with_state(topic, head, lambda state: [_as_proposal(each) for each in state.held()])
 
     def _note_size(self, topic: str, cached: _CachedTopic, questions: int) -> None:
         with self._lock:
@@ -406,7 +441,9 @@ class LiveTopics:
         return self._items
 
     def version_of(self, topic: str) -> str:
-        """Return the name and version of a topic's strategy, for the log."""
+        """Return the name and version of what chooses a topic's questions, for the log."""
+        if self.goal.of_systems:
+            return f"{self.decider.name}/{self.decider.version}"
         strategy = self._cached(topic).state.strategy
         return f"{strategy.name}/{strategy.version}"
 
@@ -417,6 +454,11 @@ class LiveTopics:
     def items(self, topic: str) -> tuple[str, ...]:
         """Return the items of a topic's pool that are judged."""
         return self._cached(topic).items
+
+
+def part_of(strategy: Strategy) -> Strategy:
+    """Return a topic's part itself, which may be told with weights."""
+    return strategy.part if isinstance(strategy, WeighedPart) else strategy
 
 
 def _as_proposal(judgment: Judgment) -> Proposal:

@@ -8,13 +8,13 @@ challenge stays, and its newcomers wait again; to undo a challenge, it is rewoun
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from sqlalchemy import select
 
 from duelpool.campaign.log.newcomers import is_challenge, round_of
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import EFFECTS, Judgment, Kind, PhaseClosed
 from duelpool.store import Reading, Writing, log, retractions, schema
 from duelpool.store.log import Line
@@ -285,6 +285,12 @@ class TopicState:
         if time.monotonic() - self._used >= seconds:
             self._lines = None
 
+    def judgments(self) -> list[Judgment]:
+        """Return the usable judgments of pairs, in the order of the log."""
+        return [
+            line.judgment for line in self.lines if line.judgment is not None and usable(line, self.counts)
+        ]
+
     def held(self) -> list[Judgment]:
         """Return the judgments that are stored but not delivered yet: to the strategy they are pending."""
         return self._replay.held()
@@ -300,3 +306,18 @@ def preview_rewind(state: TopicState, topic: str, phase: str) -> list[int]:
     rewound = Line(topic, state.position + 1, log.REWIND, 0.0, phase=phase)
     aside = counted_lines([*state.lines, rewound]).set_aside
     return [line.seq for line in state.lines if usable(line, state.counts) and line.seq in aside]
+
+
+def refuse_unknown(judgments: Iterable[Judgment], known: Mapping[str, Collection[str]]) -> None:
+    """Refuse judgments of topics or items that a campaign doesn't have; `known` are the items by topic."""
+    for judgment in judgments:
+        if judgment.topic not in known:
+            raise log.UnknownTopic(
+                f"The campaign has no topic '{judgment.topic}'.", remedy="Add it, or leave the judgment out."
+            )
+        for item in (judgment.left, judgment.right):
+            if item is not None and item not in known[judgment.topic]:
+                raise BadRecord(
+                    f"The pool of topic '{judgment.topic}' has no item '{item}'.",
+                    remedy="Add it to the pool, or leave the judgment out.",
+                )

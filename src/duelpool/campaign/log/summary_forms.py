@@ -6,8 +6,7 @@ import json
 from duelpool import __version__
 from duelpool.campaign.log.summary_rows import Tag, TopicHead
 from duelpool.campaign.settings import FIXED, Settings
-from duelpool.strategies import STRATEGIES
-from duelpool.strategies.parameters import split_spec
+from duelpool.deciders import part_class, read_goal
 
 FORM = 2
 """Counted up whenever a summary gets another form or meaning: earlier ones are then read no more."""
@@ -20,6 +19,7 @@ class Forms:
         own = settings.as_json()
         fixed = json.dumps({name: own[name] for name in FIXED if name != "strategy"}, sort_keys=True)
         self._settings = settings
+        self._goal = read_goal(settings.goal)
         self._fixed = hashlib.blake2b(fixed.encode(), digest_size=12).hexdigest()
         self._by_spec: dict[str, str] = {}
 
@@ -27,7 +27,7 @@ class Forms:
         """Return the way of counting of a topic."""
         spec = head.strategy or self._settings.strategy
         if spec not in self._by_spec:
-            version = STRATEGIES[split_spec(spec)[0]].version
+            version = part_class(self._goal, spec).version
             self._by_spec[spec] = f"{FORM}/{__version__}/{spec}/{version}/{self._fixed}"
         return self._by_spec[spec]
 

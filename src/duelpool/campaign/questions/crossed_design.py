@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from duelpool.campaign.log.live_topics import LiveTopics
-from duelpool.campaign.questions.proposals import Outstanding, Proposals
+from duelpool.campaign.questions.proposals import NOTHING_OUTSTANDING, Outstanding, Proposals
 from duelpool.campaign.settings import Settings
 from duelpool.records import Kind, Proposal
 from duelpool.store import CampaignStore, Reading, Writing, holdings, schema
@@ -73,8 +73,9 @@ class CrossedDesign:
         """Whether every place is taken and fully judged."""
         places = self.places()
         wanted = len(self._live.heads()) * len(self._settings.crossed) * self._settings.people_per_kind
-        none_outstanding = Outstanding({}, {}, {}, {})
-        return len(places) >= wanted and not any(self._open(place, none_outstanding, 1) for place in places)
+        return len(places) >= wanted and not any(
+            self._open(place, NOTHING_OUTSTANDING, 1) for place in places
+        )
 
     def _open(self, place: StudyPlace, outstanding: Outstanding, n: int) -> list[Wanted]:
         judged = self._live.judged_by(place.topic, place.assessor)

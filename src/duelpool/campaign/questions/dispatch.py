@@ -2,16 +2,16 @@
 
 import secrets
 import threading
-from collections.abc import Collection, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice, repeat
 
 from duelpool.campaign.questions import repeats
 from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.proposals import Outstanding, Proposals, read_outstanding
-from duelpool.campaign.questions.sampler import OpenQuestion, Sampler
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import assignments
 from duelpool.campaign.work.assignments import Assignment, TooFew
+from duelpool.deciders import Asked, Decider, Draw
 from duelpool.records import Question
 from duelpool.seeds import rng_for
 from duelpool.store import CampaignStore, Reading, Writing, leases
@@ -25,10 +25,16 @@ class Dispatch:
     """Leases questions and assignments to assessors."""
 
     def __init__(
-        self, store: CampaignStore, settings: Settings, proposals: Proposals, crossed_design: CrossedDesign
+        self,
+        store: CampaignStore,
+        settings: Settings,
+        decider: Decider,
+        proposals: Proposals,
+        crossed_design: CrossedDesign,
     ) -> None:
         self._store = store
         self._settings = settings
+        self._decider = decider
         self._proposals = proposals
         self._crossed_design = crossed_design
         self._opening = threading.Lock()
@@ -61,34 +67,32 @@ class Dispatch:
             if self._settings.crossed:
                 own = self._crossed_design.wanted(assessor, outstanding, _RESERVE, topics)
                 return self._lease(own, assessor, expire=outstanding.any_overdue)
-            skipped: list[Wanted] = []
-            taken = False
             among = self._proposals.topics_for(assessor, topics)
             # An assessor stays at their topic; of new topics, those that no other assessor is judging come first.
-            for topic in sorted(
-                among, key=lambda each: (each not in outstanding.own, each in outstanding.leased)
-            ):
-                chosen = self._proposals.proposals(topic, among[topic], outstanding, _RESERVE)
-                passed = outstanding.skipped.get(topic, ())
-                fresh = [each for each in chosen if each.pair not in passed]
-                skipped += [
-                    self._proposals.want(topic, each.pair, each, assessor)
-                    for each in chosen
-                    if each.pair in passed
-                ]
-                for part in (
-                    fresh[:1],
-                    fresh[1:],
-                ):  # mostly the first is free: the sides of others aren't drawn
-                    wanted = [self._proposals.want(topic, each.pair, each, assessor) for each in part]
-                    granted = self._lease(wanted, assessor, expire=outstanding.any_overdue)
+            order = sorted(among, key=lambda each: (each not in outstanding.own, each in outstanding.leased))
+            taken = False
+            for skipped in (False, True) if outstanding.skipped else (False,):
+                now = self._proposals.now(among, outstanding, topics=order, skipped=skipped)
+                asked = self._decider.ask(now, _RESERVE)
+                # Mostly the first is free: the sides of others aren't drawn.
+                for several in chain([1], repeat(_RESERVE - 1)):
+                    chosen = list(islice(asked, several))
+                    granted = self._lease(
+                        [self._want(each, assessor) for each in chosen],
+                        assessor,
+                        expire=outstanding.any_overdue,
+                    )
                     if granted is not None:
                         return granted
-                taken = taken or bool(fresh)
-            granted = self._lease(skipped, assessor, expire=outstanding.any_overdue)
-            if granted is not None or not (taken or skipped):
-                return granted
+                    taken = taken or bool(chosen)
+                    if len(chosen) < several:
+                        break
+            if not taken:
+                return None
         return None
+
+    def _want(self, asked: Asked, assessor: str) -> Wanted:
+        return self._proposals.want(asked.topic, asked.proposal.pair, asked.proposal, assessor)
 
     def new_assignment(self, assessor: str) -> Assignment | None:
         """Open an assignment; None when there are no questions or no money for one.
@@ -104,7 +108,7 @@ class Dispatch:
         outstanding = self._outstanding(assessor)
         heads = self._proposals.topics_for(assessor)
         rng = rng_for(self._settings.seed, "assignment", assessor, outstanding.seen)
-        drawn = Sampler(self._proposals, outstanding, heads, rng).draw(self._settings.per_topic)
+        drawn = self._draw(heads, outstanding, Draw(rng, self._settings.per_topic))
         enough = self._settings.targets + _RESERVE
         picked = list(islice(drawn, enough))
         if not picked:
@@ -118,19 +122,23 @@ class Dispatch:
                 picked += drawn
         return self._open(assessor, picked, tests, again, order, short=True)
 
+    def _draw(self, heads: Mapping[str, int], outstanding: Outstanding, draw: Draw) -> Iterator[Asked]:
+        """Yield questions that a decider draws, what the person has skipped last."""
+        for skipped in (False, True) if outstanding.skipped else (False,):
+            now = self._proposals.now(heads, outstanding, skipped=skipped)
+            yield from self._decider.ask(now, self._settings.targets, draw)
+
     def _open(
         self,
         assessor: str,
-        picked: Sequence[OpenQuestion],
+        picked: Sequence[Asked],
         tests: Sequence[Wanted],
         again: Sequence[Wanted],
         order: Sequence[int],
         *,
         short: bool,
     ) -> Assignment | None:
-        chosen = [
-            self._proposals.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
-        ]
+        chosen = [self._want(each, assessor) for each in picked]
 
         def work(tx: Writing) -> Assignment | None:
             held = assignments.find_open(tx, assessor)

@@ -1,21 +1,24 @@
 """Which questions an assessor may be asked: the strategies' proposals less the outstanding ones, and test pairs."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy import ColumnElement, CompoundSelect, Select, bindparam, select, union_all
 
-from duelpool.campaign.log.live_topics import ALL, LiveTopics
+from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.settings import Settings, Stage
+from duelpool.deciders import ALL
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Proposal
 from duelpool.seeds import rng_for
 from duelpool.store import CampaignStore, Reading, holdings, leases, schema
 from duelpool.store.leases import Wanted
 from duelpool.store.statements import Statement
+from duelpool.strategies import Strategy
 
+T = TypeVar("T")
 Pairs = Collection[tuple[str, str]]
 
 
@@ -37,6 +40,8 @@ class Outstanding:
         """How many pairs the assessor holds or has judged."""
         return sum(map(len, self.own.values()))
 
+
+NOTHING_OUTSTANDING = Outstanding({}, {}, {}, {})
 
 _QUESTIONS = schema.question.c
 
@@ -125,35 +130,16 @@ class Proposals:
         """Return how many judgments a pair may get, or an item: those of the plan, if there is one."""
         return self._grades_wanted.get((topic, item), self._settings.slots)
 
-    def proposals(self, topic: str, head: int, outstanding: Outstanding, n: int = ALL) -> list[Proposal]:
-        """Return the proposals of a topic for an assessor, the strategy's first choice first, skipped ones last.
-
-        `want` makes questions of them, and draws the sides.
-        """
-        own, skipped = outstanding.own.get(topic, ()), outstanding.skipped.get(topic, ())
-        proposals: Sequence[Proposal]
-        if self._settings.stage == "grading":
-            n = ALL  # leases aren't subtracted here: the caller needs every item
-            chances = {row[1]: row[3] for row in self._settings.planned(topic)}
-            proposals = [
-                Proposal((item, ""), propensity=chances.get(item)) for item in self._live.items(topic)
-            ]
-        else:
-            # The assessor's own and skipped pairs may come first: ask for as many more.
-            proposals = self._live.proposals(
-                topic,
-                n + len(own) + len(skipped),
-                outstanding.leased.get(topic, ()),
-                outstanding.parked.get(topic, ()),
-                head,
-            )
-        fresh = [proposal for proposal in proposals if proposal.pair not in own]
-        fresh.sort(key=lambda proposal: proposal.pair in skipped)
-        return fresh[:n]
-
-    def sizes(self, heads: Mapping[str, int], outstanding: Outstanding) -> list[float]:
-        """Return about how many open questions each topic has, without asking any strategy."""
-        return self._live.sizes(heads, {topic: len(leased) for topic, leased in outstanding.leased.items()})
+    def now(
+        self,
+        heads: Mapping[str, int],
+        outstanding: Outstanding,
+        *,
+        topics: Sequence[str] | None = None,
+        skipped: bool = False,
+    ) -> "TopicsNow":
+        """Return the topics as a decider sees them for one person; with `skipped`, only what they have skipped."""
+        return TopicsNow(self._settings, self._live, heads, outstanding, topics, skipped=skipped)
 
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
         """Return the topics that an assessor may judge and that aren't known to be done, each with the end of its log.
@@ -245,3 +231,85 @@ class Proposals:
             propensity=proposal.propensity,
             strategy=self._live.version_of(topic),
         )
+
+
+class TopicsNow:
+    """The topics that one person may be asked about now, as a decider sees them.
+
+    What the person has judged or holds is left out, and so are parked pairs. What they have skipped is left out too, or
+    is all that there is.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        live: LiveTopics,
+        heads: Mapping[str, int],
+        outstanding: Outstanding,
+        topics: Sequence[str] | None = None,
+        *,
+        skipped: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._live = live
+        self._heads = heads
+        self._outstanding = outstanding
+        self._skipped = skipped
+        among = heads if topics is None else topics
+        self.topics = [topic for topic in among if not skipped or topic in outstanding.skipped]
+        self._all: dict[str, int] | None = None
+
+    @property
+    def all_topics(self) -> list[str]:
+        """All open topics, those included that this person isn't asked about."""
+        return list(self._all_heads())
+
+    def _all_heads(self) -> Mapping[str, int]:
+        if self._all is None:
+            self._all = {**self._live.heads(), **self._heads}
+        return self._all
+
+    def proposals(self, topic: str, n: int) -> list[Proposal]:
+        """Return up to n proposals of a topic for this person, the first choice first."""
+        own = self._outstanding.own.get(topic, ())
+        passed = self._outstanding.skipped.get(topic, ())
+        proposals: Sequence[Proposal]
+        if self._settings.stage == "grading":
+            chances = {row[1]: row[3] for row in self._settings.planned(topic)}
+            proposals = [
+                Proposal((item, ""), propensity=chances.get(item)) for item in self._live.items(topic)
+            ]
+            n = ALL  # leases aren't subtracted here: the caller needs every item
+        else:
+            # The person's own and skipped pairs may come first: ask for as many more.
+            proposals = self._live.proposals(
+                topic,
+                n + len(own) + len(passed),
+                self._outstanding.leased.get(topic, ()),
+                self._outstanding.parked.get(topic, ()),
+                self._head(topic),
+            )
+        fresh = [
+            each for each in proposals if each.pair not in own and (each.pair in passed) == self._skipped
+        ]
+        return fresh[:n]
+
+    def pending(self, topic: str) -> list[Proposal]:
+        """Return what is leased to anyone, and what waits for its assignment."""
+        return [*self._outstanding.leased.get(topic, ()), *self._live.held(topic, self._head(topic))]
+
+    def sizes(self) -> list[float]:
+        """Return about how many open questions each topic has, without asking any strategy."""
+        leased = {topic: len(leased) for topic, leased in self._outstanding.leased.items()}
+        return self._live.sizes({topic: self._heads[topic] for topic in self.topics}, leased)
+
+    def stamp(self, topic: str) -> object:
+        """Return what changes whenever a topic's part does."""
+        return self._live.stamp(topic, self._head(topic))
+
+    def look(self, topic: str, work: Callable[[Strategy], T]) -> T:
+        """Return what `work` makes of a topic's part."""
+        return self._live.look(topic, self._head(topic), work)
+
+    def _head(self, topic: str) -> int:
+        return self._heads[topic] if topic in self._heads else self._all_heads()[topic]

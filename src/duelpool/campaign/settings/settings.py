@@ -39,6 +39,7 @@ from duelpool.campaign.settings.values import (
     check_codes,
 )
 from duelpool.campaign.settings.welcome import STEPS, CheckQuestion, PracticePair
+from duelpool.deciders import DECIDERS, CampaignGoal, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError, UnknownName
 from duelpool.panels import PANELS, PanelSettings
 from duelpool.records import Kind, Outcome
@@ -47,6 +48,7 @@ from duelpool.strategies import make_strategy
 _PLAIN = frozenset({Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD})
 _ALWAYS = frozenset({Outcome.CANNOT_JUDGE, Outcome.SKIP})
 
+_STRATEGY = "swissfinals"
 _DECIDES_QUESTIONS = "It decides which pairs are asked, and the questions so far depend on it."
 _IN_ASSIGNMENTS = "Open assignments depend on it."
 _EXCLUDES = "Exclusions so far depend on it."
@@ -66,8 +68,14 @@ class Settings:
     """
 
     # ---- what is asked: fixed once people judge
+    goal: Text = setting(
+        "best",
+        "Goal",
+        "The best items of each topic (best), an order of systems (systems), or which of two is better (compare:A,B).",
+        fixed_because=_DECIDES_QUESTIONS,
+    )
     strategy: Text = setting(
-        "swissfinals",
+        _STRATEGY,
         "Strategy",
         "The strategy that chooses the pairs, with its parameters.",
         fixed_because=_DECIDES_QUESTIONS,
@@ -397,6 +405,16 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check what depends on several settings."""
+        goal = read_goal(self.goal)
+        if goal.of_systems:
+            self._check_systems(goal)
+        else:
+            self._check_best()
+        if self.panel:
+            names = ("completion_code", "failed_code", "stopped_code", "no_work_code")
+            check_codes({name: getattr(self, name) for name in names})
+
+    def _check_best(self) -> None:
         # Refuses what it can't be made of; `Campaign.create` also what a new campaign can't have.
         strategy = make_strategy(self.strategy, (), seed=self.seed, cap=self.cap, stored=True)
         if self.crossed and (self.judges != "dedicated" or self.stage != "preferences"):
@@ -409,9 +427,22 @@ class Settings:
                 f"In a crossed study each assessor has a strategy of their own, and '{self.strategy}' has phases.",
                 remedy="Choose allpairs, sorting, carry-on or swissfinals.",
             )
-        if self.panel:
-            names = ("completion_code", "failed_code", "stopped_code", "no_work_code")
-            check_codes({name: getattr(self, name) for name in names})
+
+    def _check_systems(self, goal: CampaignGoal) -> None:
+        """Check what systems are compared by; the strategy that looks for best items gives way to the default."""
+        if self.strategy == _STRATEGY:
+            object.__setattr__(self, "strategy", next(iter(DECIDERS)))
+        make_decider(goal, self.strategy, seed=self.seed, cap=self.cap, make=no_strategy)
+        for name, used in (
+            ("crossed", self.crossed),
+            ("plan", self.plan),
+            ("stage", self.stage == "grading"),
+        ):
+            if used:
+                raise BadParameter(
+                    f"The setting '{name}' goes with the goal 'best', and the goal is '{goal}'.",
+                    remedy="Leave one of them out.",
+                )
 
     def planned(self, topic: str) -> tuple[PlannedRow, ...]:
         """Return a topic's questions of the plan."""

@@ -26,6 +26,7 @@ from duelpool.campaign.views.exports import (
     write_qrels,
 )
 from duelpool.campaign.views.status import CampaignStatus, status
+from duelpool.deciders import DECIDERS
 from duelpool.durable import give_name
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
@@ -135,6 +136,8 @@ def _dates(tx: Reading) -> tuple[str, str]:
 def settings_of(campaign: Campaign) -> dict[str, Any]:
     """Return what a campaign depends on: settings, seed and versions."""
     name, _ = split_spec(campaign.settings.strategy)
+    by = DECIDERS if campaign.live.goal.of_systems else STRATEGIES
+    version = by[name].version
     return {
         "campaign": campaign.name,
         "settings": {
@@ -145,7 +148,7 @@ def settings_of(campaign: Campaign) -> dict[str, Any]:
         "seed": campaign.settings.seed,
         "versions": {
             "duelpool": __version__,
-            "strategy": f"{name}/{STRATEGIES[name].version}",
+            "strategy": f"{name}/{version}",
             "schema": schema.SCHEMA_VERSION,
             "python": platform.python_version(),
         },

@@ -14,11 +14,11 @@ from sqlalchemy import select
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import is_in_challenge
 from duelpool.campaign.log.replay import LogReplay, read_counted_lines, usable
+from duelpool.deciders import part_class
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment
 from duelpool.store import Reading, holdings, log, schema
-from duelpool.strategies import STRATEGIES, Strategy
-from duelpool.strategies.parameters import split_spec
+from duelpool.strategies import Strategy
 
 Values: TypeAlias = Literal["auto", "best", "top", "levels"]
 """What qrels hold: the best items, the top k, or every level; "auto" follows the strategy's goal."""
@@ -121,7 +121,7 @@ def _without_phase(strategy: Strategy, phases: Counter[str]) -> int:
 def unscored_topics(tx: Reading, campaign: Campaign) -> list[str]:
     """Return the topics of which no judgment can be scored: none names a phase, and the strategy has phases."""
     specs = {campaign.settings.strategy, *holdings.topic_strategies(tx).values()}
-    if all(STRATEGIES[split_spec(spec)[0]].pools_judgments for spec in specs):
+    if all(part_class(campaign.live.goal, spec).pools_judgments for spec in specs):
         return []
     columns = schema.log.c
     closed = tx.connection.execute(

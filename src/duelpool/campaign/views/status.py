@@ -14,7 +14,6 @@ from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import summary_rows as stored
-from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.log.summary_rows import Caption, Summary
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
@@ -24,6 +23,7 @@ from duelpool.campaign.views.summaries import Summarised
 from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
+from duelpool.deciders import ALL
 from duelpool.records import Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow

@@ -19,10 +19,10 @@ from duelpool.campaign.log.summary_rows import PoolCount, Summary, Tag, TopicHea
 from duelpool.campaign.views.reading import ReadTopic, read_topic
 from duelpool.campaign.views.tally import TopicTally
 from duelpool.campaign.views.topic_summary import TopicSummary, summarise
+from duelpool.deciders import part_class
 from duelpool.store import Reading, StoreError, holdings
 from duelpool.store.holdings import ItemRow
-from duelpool.strategies import STRATEGIES
-from duelpool.strategies.parameters import parameters_of, split_spec
+from duelpool.strategies.parameters import parameters_of
 
 WORTH_KEEPING = 2000
 """Lines of the log: what took fewer to work out isn't written down by a command that only reads."""
@@ -109,7 +109,7 @@ class _FreshTopics:
         if head.position or self._campaign.settings.plan:
             return None
         spec = head.strategy or self._campaign.settings.strategy
-        strategy = STRATEGIES[split_spec(spec)[0]]
+        strategy = part_class(self._campaign.live.goal, spec)
         if strategy.first_questions_vary:
             return None
         if self._sizes is None:

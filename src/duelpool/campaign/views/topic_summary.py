@@ -10,10 +10,10 @@ from dataclasses import astuple, dataclass, field
 from itertools import chain
 from typing import Any
 
-from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.log.newcomers import waiting_newcomers
 from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
+from duelpool.deciders import ALL
 from duelpool.records import Proposal
 from duelpool.store import log
 from duelpool.strategies.base import ask_lazily

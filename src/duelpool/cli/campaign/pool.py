@@ -64,6 +64,7 @@ def pool(
         bool, typer.Option("--keep-twins", help="Don't merge duplicates, items with the same text.")
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Lines `run group`, for contributions by group.")] = None,
+    goal: Annotated[str, typer.Option(help=SETTINGS["goal"].about.help)] = DEFAULTS.goal,
     strategy: Annotated[str, typer.Option(help=SETTINGS["strategy"].about.help)] = DEFAULTS.strategy,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
@@ -133,11 +134,14 @@ def pool(
 
       duelpool pool runs/ --qrels qrels.txt --texts passages.jsonl --topics topics.tsv -o campaign.db
 
+      duelpool pool runs/ --depth 1 --texts passages.jsonl --goal systems -o systems.db
+
       duelpool pool runs/ --qrels qrels.txt --pilot 0.1 -o pilot.db
 
       duelpool pool runs/ --qrels qrels.txt --learn-from pilot.db --max-cost 20000 --dry-run
     """
     options = Settings(
+        goal=goal,
         strategy=strategy,
         seed=seed,
         judges=cast("Judges", judges),

@@ -17,9 +17,11 @@ from duelpool.store.schema.access import (
     token,
 )
 from duelpool.store.schema.campaigns import (
+    answer,
     assessor,
     assignment,
     campaign,
+    campaign_event,
     feedback,
     identity,
     intake,
@@ -56,17 +58,19 @@ from duelpool.store.schema.webhooks import (
     webhook_event,
 )
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0010"
 
 __all__ = [
     "SCHEMA_VERSION",
     "account",
     "account_link",
     "account_role",
+    "answer",
     "arrival",
     "assessor",
     "assignment",
     "campaign",
+    "campaign_event",
     "deed",
     "delivery",
     "feedback",

@@ -87,6 +87,28 @@ run = Table(  # the runs of the systems, for the leaderboard
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
 )
 
+answer = Table(  # which item each system gave to a question, where systems compete
+    "answer",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("system", String, primary_key=True),
+    Column("item", String, nullable=False),
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+)
+
+campaign_event = Table(  # what changes decisions of the whole campaign: append-only and gapless, like the log
+    "campaign_event",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("event", String, nullable=False),
+    Column("data", Text, nullable=False),  # JSON
+    Column("time", Float, nullable=False),
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+    CheckConstraint("event in ('weights')", name="campaign_event_kind"),
+)
+
 test_pair = Table(
     "test_pair",
     metadata,
