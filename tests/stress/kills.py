@@ -38,6 +38,7 @@ MEDIAN = 0.05  # seconds to think
 NEW = 3  # answers, at least, between two kills
 PATIENCE = 60.0  # seconds; nobody may wait longer for an answer
 TOPICS, ITEMS = 40, 12
+SYSTEMS = 6  # that compete, in every other round of each back end
 SERVED_EVERY = 20  # rounds, of which the last two run the whole server
 LINES = 1200
 
@@ -230,10 +231,13 @@ def kill_command(target: str, folder: Path, rng: random.Random) -> int:
 # ---- rounds
 
 
-def prepare(target: str, folder: Path, imports: bool) -> list[tuple[str, str]]:
-    """Make a store with campaigns; return their keys."""
+def prepare(target: str, folder: Path, imports: bool, systems: int) -> list[tuple[str, str]]:
+    """Make a store with campaigns, in which so many systems compete or topics have a best item; return their keys."""
     with open_store(target, create=True) as store:
-        campaigns = [set_up(store, kind, kind, topics=TOPICS, items=ITEMS) for kind in ("crowd", "dedicated")]
+        campaigns = [
+            set_up(store, kind, kind, topics=TOPICS, items=ITEMS, systems=systems)
+            for kind in ("crowd", "dedicated")
+        ]
         if imports:
             set_up(store, "imported", "dedicated", strategy="allpairs", topics=4, items=ITEMS)
             write_entries(folder / "entries.jsonl")
@@ -280,7 +284,10 @@ def one_round(seed: int, kills: int = KILLS) -> Round:
     served = number % SERVED_EVERY >= SERVED_EVERY - 2
     with tempfile.TemporaryDirectory(prefix="stress-") as name, new_target(back_end, Path(name)) as target:
         folder = Path(name)
-        doors = [(campaign, key) for campaign, key in answer_of(lambda: prepare(target, folder, served))]
+        systems = SYSTEMS if number // 2 % 2 else 0
+        doors = [
+            (campaign, key) for campaign, key in answer_of(lambda: prepare(target, folder, served, systems))
+        ]
         kill = beside_server if served else beside_copies
         seen, killed, wrong = kill(target, folder, doors, seed, kills)
         five = {status for status in seen.statuses if status >= 500} - {503}
@@ -289,6 +296,7 @@ def one_round(seed: int, kills: int = KILLS) -> Round:
     figures = {
         "acknowledged": len(seen.acknowledged),
         f"kills on {back_end}": killed,
+        "kills while systems compete": killed if systems else 0,
         "kills of duelpool serve": killed if served else 0,
         "connections broken": seen.dropped,
         "replies 503": seen.statuses[503],

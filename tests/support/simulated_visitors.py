@@ -16,9 +16,11 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from duelpool.campaign import Campaign, Settings
+from duelpool.files import Run
+from duelpool.files.packed import pack_run
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import Store, schema
-from duelpool.store.holdings import TestPair
+from duelpool.store.holdings import PackedRun, TestPair
 from duelpool.testing.stores import audit
 from duelpool.web.access.links import link_keys
 from support.plainhttp import Dropped, Reply, Wire
@@ -44,9 +46,19 @@ WORDS = (
 
 
 def set_up(
-    store: Store, name: str, judges: str, *, topics: int = 60, items: int = 40, **settings: Any
+    store: Store,
+    name: str,
+    judges: str,
+    *,
+    topics: int = 60,
+    items: int = 40,
+    systems: int = 0,
+    **settings: Any,
 ) -> Campaign:
-    """Make a campaign of texts as long as passages are; the number in a text says how good it is."""
+    """Make a campaign of texts as long as passages are; the number in a text says how good it is.
+
+    With `systems`, so many of them compete, each by an item of its own in every topic.
+    """
     rng = random.Random(name)
     pools = [
         Pool(f"{name}-{at}", tuple(f"{name}-{at}-{n:03d}" for n in range(items))) for at in range(topics)
@@ -66,7 +78,11 @@ def set_up(
         name,
         Settings(
             **{
-                "strategy": "prefbest",
+                **(
+                    {"goal": "systems", "strategy": "round-robin:votes=2"}
+                    if systems
+                    else {"strategy": "prefbest"}
+                ),
                 "judges": judges,
                 "cap": CAP,
                 "steps": (),
@@ -80,7 +96,15 @@ def set_up(
         pools=pools,
         passages=passages,
         test_pairs=known,
+        runs=[
+            _run_of(f"system-{at}", {pool.topic: pool.items[at] for pool in pools}) for at in range(systems)
+        ],
     )
+
+
+def _run_of(system: str, answers: dict[str, str]) -> PackedRun:
+    run = Run.from_rankings(system, {topic: [(item, 1.0)] for topic, item in answers.items()})
+    return PackedRun(system, len(answers), pack_run(run))
 
 
 @dataclass
