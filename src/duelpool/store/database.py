@@ -15,7 +15,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -30,8 +30,8 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
-from duelpool.store.kept_connections import KeptConnections
-from duelpool.store.lost_connections import limits_beside, watch_connections
+from duelpool.store.kept_connections import IDLE_SINCE, KeptConnections
+from duelpool.store.lost_connections import limits_beside, lost_a_race, note_idle_since, watch_connections
 from duelpool.store.snapshots import Snapshots
 from duelpool.store.sqlite.change_note import ChangeNote
 from duelpool.store.sqlite.connecting import BUSY_SECONDS, connect_to_read, connect_to_write
@@ -371,8 +371,11 @@ class PostgresDatabase:
         )
         watch_connections(self.engine)
         event.listen(self.engine, "before_execute", refuse_locks_in_reads)
-        event.listen(self.engine, "checkin", _note_idle_since)
+        event.listen(self.engine, "checkin", note_idle_since)
         event.listen(self.engine, "checkout", self._test_idle_connection)
+        kept = POSTGRES_CONNECTIONS // 4
+        self._readers = KeptConnections(self._connect_to_read, kept, self._is_fit)
+        self._writers = KeptConnections(self.engine.connect, kept, self._is_fit)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
         self._broken = -math.inf  # when a connection was last seen broken
         self._clock = Clock()
@@ -405,25 +408,29 @@ class PostgresDatabase:
         """Make this thread's next read see everything committed so far."""
         self._snapshots.end_snapshot()
 
+    def _connect_to_read(self) -> Connection:
+        return self.engine.connect().execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True, **{READING: True}
+        )
+
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
-        connection = self.engine.connect()
-        try:
-            yield connection.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True, **{READING: True}
-            )
-        finally:
-            self._end_read(connection)
+        with self._readers.lent() as connection:
+            try:
+                yield connection
+            finally:
+                self._end_read(connection)
 
     def _end_read(self, connection: Connection) -> None:
         """End a read; if its connection broke since, nothing is lost: the rows are here, and nothing was written."""
+        if connection.invalidated or connection.closed:
+            return
         try:
-            connection.close()
-        except DBAPIError as error:
-            self._broke(error)
-            if not connection.closed:
-                connection.invalidate()
-                connection.close()
+            connection.rollback()
+            connection.connection.rollback()  # statements of the hot path begin it past SQLAlchemy
+        except (DBAPIError, self.engine.dialect.loaded_dbapi.Error):
+            self._broken = time.monotonic()
+            connection.invalidate()
 
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""
@@ -431,14 +438,14 @@ class PostgresDatabase:
         for left in range(TRIES - 1, -1, -1):
             committing = False
             try:
-                with self.engine.connect() as connection, connection.begin() as transaction:
+                with self._writers.lent() as connection, connection.begin() as transaction:
                     result = work(connection)
                     committing = True
                     transaction.commit()
                 return result
             except (DBAPIError, NoConnectionLeft) as error:
                 broke = self._broke(error)
-                if left and (_lost_a_race(error) or (broke and not committing)):
+                if left and (lost_a_race(error) or (broke and not committing)):
                     time.sleep(random.random() * 0.02)
                     continue
                 translated = translate_error(self.place, error)
@@ -453,6 +460,8 @@ class PostgresDatabase:
 
     def close(self) -> None:
         """Close all connections."""
+        self._readers.close()
+        self._writers.close()
         self.engine.dispose()
 
     def _broke(self, error: BaseException) -> bool:
@@ -463,13 +472,24 @@ class PostgresDatabase:
         return gone
 
     def _test_idle_connection(self, driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+        self._test(driver, record.info)
+
+    def _is_fit(self, connection: Connection) -> bool:
+        try:
+            self._test(connection.connection.dbapi_connection, connection.info)
+        except DisconnectionError:
+            connection.invalidate()
+            return False
+        return True
+
+    def _test(self, driver: Any, info: Mapping[Any, Any]) -> None:
         """Test a connection that was idle for long, or while another one broke; one that is closed is replaced.
 
         Testing each connection each time would add a round trip to every request.
         """
         if driver.closed:
             raise DisconnectionError("the connection is closed")
-        idle_since = record.info.get("idle since", math.inf)
+        idle_since = info.get(IDLE_SINCE, math.inf)
         if time.monotonic() - idle_since > IDLE_SECONDS or idle_since <= self._broken:
             try:
                 driver.autocommit = True
@@ -477,13 +497,3 @@ class PostgresDatabase:
                 driver.autocommit = False
             except Exception as error:
                 raise DisconnectionError(str(error)) from error
-
-
-def _note_idle_since(driver: Any, record: ConnectionPoolEntry) -> None:
-    record.info["idle since"] = time.monotonic()
-
-
-def _lost_a_race(error: BaseException) -> bool:
-    """Return whether another transaction was first; a retry sees its changes and can act on them."""
-    state = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, unique violation

@@ -5,12 +5,15 @@ up, and PostgreSQL two hours for a client that is gone, with the rows that it ha
 """
 
 import logging
+import time
 from collections.abc import Container
 from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Engine, ExceptionContext, event
 from sqlalchemy.pool import ConnectionPoolEntry
+
+from duelpool.store.kept_connections import IDLE_SINCE
 
 LIMITS = {
     "connect_timeout": 10,  # seconds
@@ -66,3 +69,14 @@ def _close_cursor(context: ExceptionContext) -> None:
     cursor = getattr(context.execution_context, "cursor", None)
     if context.is_disconnect and cursor is not None:
         cursor.close()
+
+
+def note_idle_since(driver: Any, record: ConnectionPoolEntry) -> None:
+    """Note when a connection came back to its pool."""
+    record.info[IDLE_SINCE] = time.monotonic()
+
+
+def lost_a_race(error: BaseException) -> bool:
+    """Return whether another transaction was first; a retry sees its changes and can act on them."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, unique violation
