@@ -1,9 +1,11 @@
 """Operations in any order: replaying the log gives the live state and the next questions, bit for bit."""
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -20,6 +22,7 @@ from duelpool.store.holdings import PackedRun, TestPair
 from duelpool.store.leases import Conflict, TooLate
 from duelpool.testing.stores import audit
 from duelpool.testing.strategies import state_of
+from support.stores import new_target
 
 ITEMS = tuple("abcdef")
 TOPICS = ("one", "two")
@@ -62,10 +65,14 @@ def packed(system: str, answers: dict[str, str]) -> PackedRun:
 class CampaignMachine(RuleBasedStateMachine):
     """People, workers and a manager do whatever they like to one campaign."""
 
+    back_end = "sqlite"
+
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.store: Store = open_store(Path(self.folder.name, "c.db"), create=True)
+        self.places = ExitStack()
+        folder = Path(self.places.enter_context(tempfile.TemporaryDirectory()))
+        target = self.places.enter_context(new_target(self.back_end, folder))
+        self.store: Store = self.places.enter_context(open_store(target, create=True))
         self.held: dict[str, Question] = {}
         self.answered: list[tuple[str, str]] = []
         self.working: dict[str, Assignment] = {}
@@ -76,8 +83,7 @@ class CampaignMachine(RuleBasedStateMachine):
             if self.steps:
                 self.replay_gives_the_live_state()
         finally:
-            self.store.close()
-            self.folder.cleanup()
+            self.places.close()
 
     @initialize(strategy=st.sampled_from(STRATEGIES))
     def begin(self, strategy: str) -> None:
@@ -276,8 +282,18 @@ class SystemsMachine(CampaignMachine):
         self.create(Settings(goal=goal, strategy=f"round-robin:votes={votes}", cap=CAP))
 
 
+class SystemsMachineOnPostgreSQL(SystemsMachine):
+    """The same, on the other back end."""
+
+    back_end = "postgresql"
+
+
 TestCampaign = CampaignMachine.TestCase
 TestSystems = SystemsMachine.TestCase
+TestSystemsOnPostgreSQL = pytest.mark.long(SystemsMachineOnPostgreSQL.TestCase)
 TestCampaign.settings = TestSystems.settings = settings(
     max_examples=max(10, settings().max_examples // 5), stateful_step_count=40
+)
+TestSystemsOnPostgreSQL.settings = settings(
+    max_examples=max(5, settings().max_examples // 20), stateful_step_count=40
 )
