@@ -14,6 +14,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.log import campaign_events
+from duelpool.campaign.views.bundle import write_bundle
 from duelpool.campaign.views.exports import write_csv, write_log
 from duelpool.campaign.views.status import recounted_status, status
 from duelpool.campaign.views.summaries import check_summaries, refresh
@@ -110,7 +111,7 @@ def test_people_on_two_servers_spread_over_pairs_and_questions(store: Store) -> 
     assert servers[1].next_question("late") is None
 
 
-def test_weights_are_an_event_that_every_server_follows(store: Store) -> None:
+def test_weights_are_an_event_that_every_server_follows(store: Store, tmp_path: Path) -> None:
     first = create(store, strategy="round-robin:votes=2")
     second = Campaign.open(store)
     for person in ("ann", "ben"):
@@ -135,6 +136,9 @@ def test_weights_are_an_event_that_every_server_follows(store: Store) -> None:
         (2, "weights", {"ann": 0.25, "p0": 3.0}),
     ]
     assert audit(store, first.id, 6) == []
+    write_bundle(first, str(tmp_path / "bundle"))
+    lines = (tmp_path / "bundle" / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line)["weights"] for line in lines] == [{"ann": 0.0}, {"ann": 0.25, "p0": 3.0}]
 
 
 def test_a_weight_needs_an_assessor_and_a_number(store: Store) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import func, insert, select, update
 from duelpool.deciders import ONE_VOTE, VoteSource, Weighs
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, PhaseClosed, is_number
-from duelpool.store import Reading, Writing, holdings, schema
+from duelpool.store import Reading, Writing, holdings, log, schema
 from duelpool.strategies import Strategy
 
 WEIGHTS = "weights"
@@ -28,6 +28,10 @@ class CampaignEvent(NamedTuple):
     event: str
     data: Mapping[str, Any]
     time: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the event for a file."""
+        return {"seq": self.seq, "event": self.event, **self.data, "time": log.iso_time(self.time)}
 
 
 def append_weights(tx: Writing, weights: Mapping[str, float], reason: str = "") -> int:

@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 
 from duelpool import __version__
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log import campaign_events
 from duelpool.campaign.settings import SETTINGS
 from duelpool.campaign.views.exports import (
     Progress,
@@ -111,6 +112,8 @@ def _fill(
     write_topics(place / "topics.jsonl", topics.values())
     write_lines(place / "guidelines.md", [campaign.settings.guidelines or _NO_GUIDELINES])
     write_lines(place / "settings.json", [json.dumps(settings_of(campaign), indent=1, ensure_ascii=False)])
+    if events := campaign.read(campaign_events.events):
+        write_lines(place / "events.jsonl", [json.dumps(each.as_json()) for each in events])
     dates = campaign.read(_dates)
     write_lines(place / "DATA-STATEMENT.md", statement(campaign, status(campaign), dates, passages))
     return sum(each.rows for each in written), tuple(notice for each in written for notice in each.notices)
@@ -192,6 +195,7 @@ def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], p
         "- `preferences.twins.txt`, where there are twins: `topic canonical twin`",
         "- `levels.json`: all items of each topic in levels, the best first",
         "- `log.jsonl`: every line of the log, retractions and closed phases included; assessors by pseudonym",
+        "- `events.jsonl`, where there are any: what changed decisions as a whole, such as weights of assessors",
         "- `topics.jsonl`, `guidelines.md`, `settings.json`: what was asked, how, and under which settings",
         "",
         "## Known limits, licence and contact",
