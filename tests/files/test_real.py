@@ -37,9 +37,12 @@ def test_every_run_reads_without_notices_and_every_third_writes_back_equal(
     for at, path in enumerate(paths):
         run = read_run(path)
         assert run.notices == (), path.name
+        docnos, scores = run.row_keys().docnos.read(), run.scores()
         source = read_source(path)
         fast = read_fast(source, RUN_LAYOUT)
         assert fast is not None, f"{path.name} is regular"
+        assert docnos == fast.frame.get_column("docno").to_list(), path.name
+        assert scores.tolist() == fast.frame.get_column("score").to_list(), path.name
         if at % 3 == 0:
             write_run(tmp_path / "again.run", run)
             assert read_run(tmp_path / "again.run") == run, path.name

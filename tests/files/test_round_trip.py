@@ -37,6 +37,7 @@ from duelpool.files.columns import read_columns, read_fast, read_tolerant
 from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.runs import RUN_LAYOUT
 from duelpool.files.source import Source
+from duelpool.files.texts import Texts
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Topic
 
 files_are_cheap = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -283,7 +284,7 @@ def test_hashes_of_several_rows_are_those_that_sorting_finds(rows: int) -> None:
     ordered = np.sort(keys)
     expected = ordered[1:][ordered[1:] == ordered[:-1]]
     none = np.zeros(0, dtype=np.int64)
-    assert RowKeys((), none, none, keys).twice().tolist() == expected.tolist()
+    assert RowKeys((), none, none, keys, Texts(b"", none, none)).twice().tolist() == expected.tolist()
 
 
 def test_unpickled_run_computes_its_keys_again() -> None:
@@ -305,7 +306,5 @@ def test_repeats_are_rows_with_an_earlier_equal(rows: list[tuple[str, str]]) -> 
     for weak in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             if weak:
-                patch.setattr(
-                    "duelpool.files.keys.hash_of", lambda texts, seed: texts.hash(seed).to_numpy() % 2
-                )
-            assert repeats(RowKeys.of(topics, docnos), topics, docnos).tolist() == expected
+                patch.setattr(Texts, "hashes", lambda texts, seed: (texts.sizes + seed).astype(np.uint64) % 2)
+            assert repeats(RowKeys.of(topics, docnos)).tolist() == expected

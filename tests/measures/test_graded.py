@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from duelpool.errors import BadParameter
 from duelpool.files import Qrels, Run, TieOrder
 from duelpool.files.runs import Precision
+from duelpool.files.texts import Texts
 from duelpool.measures import (
     AP,
     DCG,
@@ -266,10 +267,8 @@ def test_colliding_hashes_change_nothing(
     run, qrels = Run.from_rankings("r", rankings), Qrels.from_grades(grades)
     good = AP().calc(qrels, run)
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("files.keys", "measures.items"):
-            patch.setattr(
-                f"duelpool.{module}.hash_of", lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3
-            )
+        hashes = Texts.hashes
+        patch.setattr(Texts, "hashes", lambda texts, seed: hashes(texts, seed) % np.uint64(3))
         run = Run.from_rankings("r", rankings)  # a run keeps the hashes that it was first asked for
         assert AP(duplicates="keep").calc(qrels, run) == good
         few = Qrels.from_grades({topic: dict([next(iter(of.items()))]) for topic, of in grades.items()})
@@ -281,7 +280,7 @@ def test_colliding_hashes_change_nothing(
 def test_ranks_are_those_of_the_run_itself(rows: list[tuple[str, str, float]]) -> None:
     kinds = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
     run = Run("r", pl.DataFrame(rows, schema=kinds, orient="row"))
-    made = Rankings.of(run.row_keys(), run.frame["docno"], run.frame["score"].to_numpy())
+    made = Rankings.of(run.row_keys(), run.frame["score"].to_numpy())
     orders: tuple[TieOrder, ...] = ("docno-descending", "docno-ascending", "file")
     for ties in orders:
         for precision in get_args(Precision):

@@ -7,12 +7,15 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
+from duelpool.files.texts import Texts
+from duelpool.measures import pairs as pairs_module
 from duelpool.measures import (
     AP,
     PGC,
@@ -95,10 +98,9 @@ def test_colliding_hashes_change_nothing(pairs: list[tuple[str, str]], ranking: 
     preferences, run = preferences_of(pairs), run_of(ranking)
     good = wpref().calc(preferences, run), PGC().calc(preferences, run)
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("files.keys", "measures.items", "measures.pairs"):
-            patch.setattr(
-                f"duelpool.{module}.hash_of", lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3
-            )
+        hashes = Texts.hashes
+        patch.setattr(Texts, "hashes", lambda texts, seed: hashes(texts, seed) % np.uint64(3))
+        patch.setattr(pairs_module, "_hash_of", lambda docnos: Texts.of(docnos).hashes(0))
         run = run_of(ranking)  # a run keeps the hashes that it was first asked for
         assert (wpref().calc(preferences, run), PGC().calc(preferences, run)) == good
 

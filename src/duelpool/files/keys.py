@@ -1,22 +1,20 @@
 """Rows of (topic, docno) as numbers, computed once: consecutive rows of a topic, and a 64-bit hash of each row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Ints
-
-Hashes: TypeAlias = npt.NDArray[np.uint64]
+from duelpool.files.run_rows import RunRows
+from duelpool.files.texts import Hashes, Texts
 
 _FEW = 1000  # rows
 
-
-def hash_of(texts: pl.Series, seed: int) -> Hashes:
-    """Return a 64-bit hash per text, equal for equal texts within one process."""
-    return texts.hash(seed=seed).to_numpy()
+_MIX = 0x9E3779B97F4A7C15  # odd, so that multiplying by it can be undone
+_OTHER, _BACK = np.uint64(_MIX), np.uint64(pow(_MIX, -1, 2**64))
 
 
 def texts_at(texts: pl.Series, rows: Ints) -> pl.Series:
@@ -35,20 +33,39 @@ class RowKeys:
     codes: Ints  # per piece of rows of one topic side by side: the topic's place among `topics`
     starts: Ints  # per piece: its first row
     keys: Hashes  # per row
+    docnos: Texts
     _twice: list[Hashes] = field(default_factory=list)
 
     @classmethod
     def of(cls, topics: pl.Series, docnos: pl.Series) -> Self:
-        """Hash every row."""
+        """Hash every row of two columns."""
         names, codes, starts = topic_pieces(topics)
-        hashes = hash_of(pl.Series(names, dtype=pl.String), 1)[codes]
-        keys = hash_of(docnos, 0) ^ np.repeat(hashes, np.diff(starts, append=len(topics)))
-        return cls(tuple(names), codes, starts, keys)
+        texts = Texts.of(docnos)
+        return cls._of_pieces(names, codes, starts, texts, texts.hashes(0))
+
+    @classmethod
+    def of_rows(cls, rows: RunRows) -> Self:
+        """Make keys of the rows of a run's file."""
+        return cls._of_pieces(*numbered(rows.topics), rows.starts, rows.docnos, rows.hashes)
+
+    @classmethod
+    def _of_pieces(
+        cls, topics: Sequence[str], codes: Ints, starts: Ints, docnos: Texts, hashes: Hashes
+    ) -> Self:
+        of_topics = topic_hashes(topics)[codes]
+        keys = hashes ^ np.repeat(of_topics, np.diff(starts, append=len(docnos)))
+        return cls(tuple(topics), codes, starts, keys, docnos)
+
+    def topic_of(self, rows: Ints) -> Ints:
+        """Return the places of rows' topics among the topics; the rows ascend."""
+        first = np.searchsorted(rows, self.starts)
+        return np.repeat(self.codes, np.diff(first, append=len(rows)))
 
     def twice(self) -> Hashes:
         """Return the hashes that more than one row has: no other rows can be equal."""
         if not self._twice:
-            ordered = np.sort(_sharing_a_slot(self.keys))
+            few = _sharing_a_slot(self.keys)
+            ordered = np.sort(_sharing_a_slot(few * _OTHER) * _BACK)  # by other bits: far fewer again
             self._twice.append(ordered[1:][ordered[1:] == ordered[:-1]])
         return self._twice[0]
 
@@ -63,8 +80,16 @@ def _sharing_a_slot(keys: Hashes) -> Hashes:
     shared = np.flatnonzero(last[slots] != rows)  # rows that a later one has pushed out of its slot
     if not len(shared):
         return keys[:0]
-    sharing: Hashes = keys[np.concatenate((shared, np.unique(last[slots[shared]])))]
-    return sharing
+    sharing = np.zeros(len(keys), dtype=np.bool_)
+    sharing[shared] = True
+    sharing[last[slots[shared]]] = True
+    found: Hashes = keys[sharing]
+    return found
+
+
+def topic_hashes(topics: Sequence[str]) -> Hashes:
+    """Return a hash per topic, of which the key of a row is made."""
+    return Texts.of(pl.Series(topics, dtype=pl.String)).hashes(1)
 
 
 def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:
@@ -76,9 +101,14 @@ def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:
         return [], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     changes = (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    return *numbered(texts_at(topics, starts).to_list()), starts
+
+
+def numbered(names: Sequence[str]) -> tuple[list[str], Ints]:
+    """Return the different names in the order in which they first appear, and the place of each in that list."""
     place: dict[str, int] = {}
-    codes = [place.setdefault(name, len(place)) for name in texts_at(topics, starts).to_list()]
-    return list(place), np.array(codes, dtype=np.int64), starts
+    codes = [place.setdefault(name, len(place)) for name in names]
+    return list(place), np.array(codes, dtype=np.int64)
 
 
 def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
@@ -87,14 +117,14 @@ def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
     return names, np.repeat(codes, np.diff(starts, append=len(topics)))
 
 
-def repeats(rows: RowKeys, topics: pl.Series, docnos: pl.Series) -> Ints:
+def repeats(rows: RowKeys) -> Ints:
     """Return the rows that repeat the topic and docno of an earlier row, in order."""
     if not len(rows.twice()):
         return np.zeros(0, dtype=np.int64)
     suspects = np.flatnonzero(np.isin(rows.keys, rows.twice()))
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[int, str]] = set()
     repeated = []
-    pairs = zip(texts_at(topics, suspects).to_list(), texts_at(docnos, suspects).to_list(), strict=True)
+    pairs = zip(rows.topic_of(suspects).tolist(), rows.docnos.read(suspects), strict=True)
     for row, key in zip(suspects.tolist(), pairs, strict=True):
         if key in seen:
             repeated.append(row)

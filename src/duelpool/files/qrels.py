@@ -71,8 +71,7 @@ def read_qrels(path: Readable) -> Qrels:
     refuse_not_a_number(source, columns, "grade", "A grade is a finite number.", infinite=True)
     tally = Tally()
     frame = columns.frame
-    topics, docnos = frame.get_column("topic"), frame.get_column("docno")
-    again = repeats(RowKeys.of(topics, docnos), topics, docnos)
+    again = repeats(RowKeys.of(frame.get_column("topic"), frame.get_column("docno")))
     if len(again):
         tally.add("documents graded again, highest grade kept", columns.line_of(int(again[0])), len(again))
         frame = frame.group_by("topic", "docno", maintain_order=True).agg(pl.col("grade").max())

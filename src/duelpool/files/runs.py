@@ -1,13 +1,14 @@
 """TREC runs: `topic Q0 docno rank score tag`, as rankers write them and trec_eval reads them."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Floats, Ints
 from duelpool.files.columns import (
     Layout,
     is_number,
@@ -18,6 +19,7 @@ from duelpool.files.columns import (
 from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.run_names import RunLabel, run_name
+from duelpool.files.run_rows import RunRows, rows_of
 from duelpool.files.source import STANDARD_INPUT, Readable, read_source, shown_name, write_lines
 
 RUN_LAYOUT = Layout(
@@ -46,7 +48,8 @@ class Run:
     """One system's rankings: columns topic, docno and score, in the file's order.
 
     The rank column of a file is ignored, as trec_eval does: `ranked` orders by score. `name` is what results call the
-    run (see `run_name`), `tag` the last field of the file's first row as it is.
+    run (see `run_name`), `tag` the last field of the file's first row as it is. A run that was read from a file has its
+    rows as places in the file's bytes, and makes the frame when it is first asked for.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Run:
     notices: tuple[Notice, ...] = field(default=())
     file: str = ""  # the path that it was read from
     _keys: list[RowKeys] = field(default_factory=list, init=False, repr=False)
+    _rows: list[RunRows] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def from_rankings(cls, name: str, rankings: Mapping[str, Iterable[tuple[str, float]]]) -> Self:
@@ -65,8 +69,33 @@ class Run:
         kinds = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
         return cls(name, pl.DataFrame(rows, schema=kinds, orient="row"), tag=name)
 
+    @classmethod
+    def _from_rows(cls, rows: RunRows, keys: RowKeys, notices: tuple[Notice, ...], file: str) -> Self:
+        run = cls.__new__(cls)
+        name = run_name(file, rows.tag) if file else rows.tag
+        given = {
+            "name": name,
+            "tag": rows.tag,
+            "notices": notices,
+            "file": file,
+            "_keys": [keys],
+            "_rows": [rows],
+        }
+        for field_name, value in given.items():
+            object.__setattr__(run, field_name, value)
+        return run
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        if name != "frame":  # only the frame may be missing
+            raise AttributeError(f"A run has no '{name}'.", name=name, obj=self)
+        frame = read_columns(self._rows[0].source, RUN_LAYOUT).frame.drop("tag")
+        object.__setattr__(self, "frame", frame)
+        self._rows.clear()  # with the frame, the file's bytes aren't needed any more
+        self._keys.clear()
+        return frame
+
     def __len__(self) -> int:
-        return self.frame.height
+        return len(self._rows[0]) if self._rows else self.frame.height
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -87,6 +116,8 @@ class Run:
     @property
     def topics(self) -> list[str]:
         """The topics, in the order in which they first appear."""
+        if self._rows:
+            return list(self.row_keys().topics)
         return self.frame.get_column("topic").unique(maintain_order=True).to_list()
 
     @property
@@ -99,6 +130,10 @@ class Run:
         if not self._keys:
             self._keys.append(RowKeys.of(self.frame.get_column("topic"), self.frame.get_column("docno")))
         return self._keys[0]
+
+    def scores(self) -> Floats:
+        """Return the scores, in the file's order."""
+        return self._rows[0].scores if self._rows else self.frame.get_column("score").to_numpy()
 
     def ranked(self, ties: TieOrder = TIES, scores: Precision = PRECISION) -> pl.DataFrame:
         """Return the rows topic by topic, best score first, with a column rank from 1.
@@ -127,6 +162,12 @@ class Run:
 def read_run(path: Readable) -> Run:
     """Read a run, plain or gzip, from a path or from standard input ("-")."""
     source = read_source(path)
+    file = "" if source.name == shown_name(STANDARD_INPUT) else source.name
+    rows = rows_of(source)
+    if rows is not None and not np.isnan(rows.scores).any():
+        keys = RowKeys.of_rows(rows)
+        notices = _notices(rows.scores, keys, rows.other_tags, lambda row: row + 1)
+        return Run._from_rows(rows, keys, notices, file)
     columns = read_columns(source, RUN_LAYOUT, looks_like)
     refuse_not_a_number(
         source,
@@ -135,28 +176,29 @@ def read_run(path: Readable) -> Run:
         "A ranking needs scores that can be ordered; inf and -inf can.",
         infinite=False,
     )
-    tally = Tally()
-    frame = columns.frame
-    infinite = np.flatnonzero(np.isinf(frame.get_column("score").to_numpy()))
-    if len(infinite):
-        tally.add("infinite scores kept", columns.line_of(int(infinite[0])), len(infinite))
+    frame, tag = columns.frame, columns.first[-1]
+    other_tags = np.flatnonzero((frame.drop_in_place("tag") != tag).to_numpy())
     keys = RowKeys.of(frame.get_column("topic"), frame.get_column("docno"))
-    again = repeats(keys, frame.get_column("topic"), frame.get_column("docno"))
-    if len(again):
-        tally.add(
-            "documents listed again in their topic, kept for the measures to decide",
-            columns.line_of(int(again[0])),
-            len(again),
-        )
-    tag = columns.first[-1]
-    others = np.flatnonzero((frame.drop_in_place("tag") != tag).to_numpy())
-    if len(others):
-        where = columns.line_of(int(others[0]))
-        tally.add("rows with another tag than the first, kept in the run", where, len(others))
-    file = "" if source.name == shown_name(STANDARD_INPUT) else source.name
-    run = Run(run_name(file, tag) if file else tag, frame, tag, (*columns.notices, *tally.notices), file)
+    notices = _notices(frame.get_column("score").to_numpy(), keys, other_tags, columns.line_of)
+    run = Run(run_name(file, tag) if file else tag, frame, tag, (*columns.notices, *notices), file)
     run._keys.append(keys)
     return run
+
+
+def _notices(
+    scores: Floats, keys: RowKeys, other_tags: Ints, line_of: Callable[[int], int]
+) -> tuple[Notice, ...]:
+    """Return what is unusual in a run, and kept."""
+    tally = Tally()
+    found = {
+        "infinite scores kept": np.flatnonzero(np.isinf(scores)),
+        "documents listed again in their topic, kept for the measures to decide": repeats(keys),
+        "rows with another tag than the first, kept in the run": other_tags,
+    }
+    for what, rows in found.items():
+        if len(rows):
+            tally.add(what, line_of(int(rows[0])), len(rows))
+    return tally.notices
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:

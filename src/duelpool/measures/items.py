@@ -13,8 +13,9 @@ import polars as pl
 
 from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
-from duelpool.files.keys import Hashes, hash_of, texts_at, topic_codes
+from duelpool.files.keys import topic_codes, topic_hashes
 from duelpool.files.runs import Precision
+from duelpool.files.texts import Hashes, Texts
 from duelpool.measures.rankings import DuplicateRule, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
@@ -70,6 +71,7 @@ class Items:
     topics: tuple[str, ...]
     topic: Ints  # per item, the place of its topic in `topics`
     docnos: pl.Series
+    texts: Texts  # the docnos
     keys: Hashes  # per item
     possible: Bools  # by the high bits of a key: False where no item can be
     possible_too: Bools  # the same by other bits
@@ -97,7 +99,8 @@ class Items:
             place = {name: at for at, name in enumerate(topics)}
             topic = np.array([place[name] for name in names], dtype=np.int64)[topic]
             names = list(topics)
-        keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
+        texts = Texts.of(docnos)
+        keys = texts.hashes(0) ^ topic_hashes(names)[topic]
         order = np.argsort(keys, kind="stable")
         bits = max(10, int(np.ceil(np.log2(max(1, len(keys))))) + 4)
         slots = _high_bits(keys, 1 << bits)
@@ -107,13 +110,13 @@ class Items:
         possible_too[_other_bits(keys, 1 << bits)] = True
         item_at[slots] = np.arange(len(keys))
         collide = bool(np.any(keys[order][1:] == keys[order][:-1]))
-        made = cls(tuple(names), topic, docnos, keys, possible, possible_too, item_at, order, collide)
+        made = cls(tuple(names), topic, docnos, texts, keys, possible, possible_too, item_at, order, collide)
         return made if inside is None else made._hosted(inside)
 
     def _hosted(self, others: "Items") -> "Items":
         mine, theirs = np.arange(len(self)), np.zeros(0, dtype=np.int64)
         if not others.exact:
-            mine, theirs = others._look_up(self.keys, self.docnos, self.topics, lambda rows: self.topic[rows])
+            mine, theirs = others._look_up(self.keys, self.texts, self.topics, lambda rows: self.topic[rows])
         if others.exact or len(mine) < len(self):
             return self
         place = np.full(len(others), -1, dtype=np.int64)
@@ -130,7 +133,7 @@ class Items:
         return self._look_up(rankings.keys, rankings.docnos, rankings.topics, rankings.topic_of)
 
     def _look_up(
-        self, keys: Hashes, docnos: pl.Series, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
+        self, keys: Hashes, docnos: Texts, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
     ) -> tuple[Ints, Ints]:
         """Return which rows hold an item, and which; a row's topic is given by its place among `topics`."""
         slots = _high_bits(keys, len(self.possible))
@@ -145,7 +148,7 @@ class Items:
             items[other] = self.order[np.minimum(at, len(self.order) - 1)]
         hit = self.keys[items] == wanted
         rows, items = rows[hit], items[hit]
-        equal = (texts_at(docnos, rows) == texts_at(self.docnos, items)).to_numpy()
+        equal = docnos.equal(rows, self.texts, items)
         equal &= self._places(topics)[topic_of(rows)] == self.topic[items]
         return (rows, items) if equal.all() else (rows[equal], items[equal])
 
@@ -161,7 +164,10 @@ class Items:
         mine = pl.DataFrame({"topic": self.topic, "docno": self.docnos}).with_row_index("item")
         every = np.arange(len(rankings.docnos))
         theirs = pl.DataFrame(
-            {"topic": self._places(rankings.topics)[rankings.topic_of(every)], "docno": rankings.docnos}
+            {
+                "topic": self._places(rankings.topics)[rankings.topic_of(every)],
+                "docno": rankings.docnos.column(),
+            }
         ).with_row_index("row")
         matches = theirs.join(mine, on=["topic", "docno"], how="inner").sort("row")
         rows, items = (matches.get_column(name).cast(pl.Int64).to_numpy() for name in ("row", "item"))
@@ -216,4 +222,4 @@ def _high_bits(keys: Hashes, size: int) -> Ints:
 
 
 def _other_bits(keys: Hashes, size: int) -> Ints:
-    return (keys & np.uint64(size - 1)).view(np.int64)
+    return (keys >> np.uint64(16) & np.uint64(size - 1)).view(np.int64)

@@ -168,7 +168,7 @@ class RBO(Measure):
             rankings = ready.rankings("first")
             every = np.arange(len(rankings.docnos))
             topics = pl.Series(rankings.topics, dtype=pl.String).gather(rankings.topic_of(every))
-            return Items.of(topics, rankings.docnos), rankings.ranks(every, self.ties, self.scores)
+            return Items.of(topics, rankings.docnos.column()), rankings.ranks(every, self.ties, self.scores)
 
         return ready.once(("items", self.ties, self.scores), listed)
 

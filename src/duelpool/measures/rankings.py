@@ -10,8 +10,9 @@ import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Duplicates, Run, TieOrder
-from duelpool.files.keys import Hashes, RowKeys, texts_at
+from duelpool.files.keys import RowKeys
 from duelpool.files.runs import Precision
+from duelpool.files.texts import Hashes, Texts
 
 Answer = TypeVar("Answer")
 
@@ -39,17 +40,16 @@ class Rankings:
     """
 
     rows: RowKeys
-    docnos: pl.Series
     retrieved: Ints  # per topic
     order: Ints | None  # the rows topic by topic, the best score first; None: in the order of the file
     tied: dict[Precision, Ints]  # places in that order whose score equals the one before
     _known: dict[object, tuple[Ints, Ints]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: RowKeys, docnos: pl.Series, scores: Floats) -> "Rankings":
+    def of(cls, rows: RowKeys, scores: Floats) -> "Rankings":
         """Order the rows by score, and note which scores are equal in which precision."""
         codes, starts = rows.codes, rows.starts
-        sizes = np.diff(starts, append=len(docnos))
+        sizes = np.diff(starts, append=len(scores))
         retrieved = np.zeros(len(rows.topics), dtype=np.int64)
         np.add.at(retrieved, codes, sizes)
         order, first = None, starts
@@ -64,12 +64,17 @@ class Rankings:
         equal[first[1:] - 1] = False
         tied = np.flatnonzero(equal) + 1
         both: dict[Precision, Ints] = {"single": tied, "double": tied[scores[tied] == scores[tied - 1]]}
-        return cls(rows, docnos, retrieved, order, both)
+        return cls(rows, retrieved, order, both)
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics, in the order in which they first appear."""
         return self.rows.topics
+
+    @property
+    def docnos(self) -> Texts:
+        """The document of each row."""
+        return self.rows.docnos
 
     @property
     def keys(self) -> Hashes:
@@ -78,8 +83,7 @@ class Rankings:
 
     def topic_of(self, rows: Ints) -> Ints:
         """Return the places of rows' topics among the topics; the rows ascend."""
-        first = np.searchsorted(rows, self.rows.starts)
-        return np.repeat(self.rows.codes, np.diff(first, append=len(rows)))
+        return self.rows.topic_of(rows)
 
     def ranks(self, rows: Ints, ties: TieOrder, scores: Precision) -> Ints:
         """Return the ranks of rows, from 1 within their topics; the rows ascend."""
@@ -116,20 +120,20 @@ class Rankings:
         return broken[by_row], inside[by_row]
 
 
-def _by_docno(rows: Ints, begins: Bools, docnos: pl.Series, *, descending: bool) -> Ints:
+def _by_docno(rows: Ints, begins: Bools, docnos: Texts, *, descending: bool) -> Ints:
     """Return rows in groups, of which some begin one, with each group in the order of its docnos."""
     first = np.flatnonzero(begins)
     size = np.diff(first, append=len(rows))
     broken = rows.copy()
     twos = first[size == 2]  # most ties are of two rows, and a comparison is faster than sorting
     one, two = rows[twos], rows[twos + 1]
-    a, b = texts_at(docnos, one), texts_at(docnos, two)
+    a, b = docnos.column(one), docnos.column(two)
     swap = ((a < b) if descending else (b < a)).to_numpy()
     broken[twos[swap]], broken[twos[swap] + 1] = two[swap], one[swap]
     places = np.flatnonzero(np.repeat(size > 2, size))
     if len(places):
         many = rows[places]
-        inner = texts_at(docnos, many).arg_sort(descending=descending).to_numpy()
+        inner = docnos.column(many).arg_sort(descending=descending).to_numpy()
         broken[places] = many[inner[np.argsort(np.cumsum(begins)[places][inner], kind="stable")]]
     return broken
 
@@ -174,9 +178,7 @@ class ReadyRun:
 
 
 def _rankings(run: Run) -> Rankings:
-    return Rankings.of(
-        run.row_keys(), run.frame.get_column("docno"), run.frame.get_column("score").to_numpy()
-    )
+    return Rankings.of(run.row_keys(), run.scores())
 
 
 def _first_kept(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,249 @@
+"""The rows of a run as places in the file's bytes: the fast way to read one.
+
+It takes the files that most rankers write: ASCII, six fields with one space between them on every line. Everything else
+is left to `duelpool.files.columns`, which gives the same rows.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from duelpool.arrays import Floats, Ints
+from duelpool.files.source import Source
+from duelpool.files.texts import WORD, Hashes, Texts, Words, windows
+
+_FIELDS = 6
+_SPACE, _NEWLINE, _MINUS, _POINT = b" \n-."
+_LARGE = 1 << 28  # bytes: a larger file is left to polars, which needs less memory for it
+_BLOCK = 1 << 20  # bytes that are read at once: what is made of them fits the processor's cache
+_LINE = 1 << 12  # bytes
+_BEYOND_ASCII = 0x80
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRows:
+    """The columns of a run's file, in its order."""
+
+    source: Source
+    topics: tuple[str, ...]  # of each piece of rows of one topic side by side
+    starts: Ints  # the first row of each such piece
+    docnos: Texts
+    hashes: Hashes  # of the docnos
+    scores: Floats
+    tag: str  # of the first row
+    other_tags: Ints  # the rows that have another one
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def rows_of(source: Source) -> RunRows | None:
+    """Return the rows of a run's file, or None where it isn't of the usual form."""
+    data = source.data
+    if source.marked or len(data) > _LARGE or data[-1] != _NEWLINE:
+        return None
+    blocks: list[_Block] = []
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + _BLOCK) + 1 or len(data)
+        block = _block(data, start, end)
+        if block is None:
+            return None
+        blocks.append(block)
+        start = end
+    return _joined(source, blocks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Some lines of a file."""
+
+    topics: Texts
+    docnos: Texts
+    hashes: Hashes
+    scores: Floats | None  # None: there are numbers that aren't written plainly
+    tags: Texts
+    changes: Ints  # the rows whose topic or tag may not be that of the row before
+
+
+def _block(data: bytes, start: int, end: int) -> _Block | None:
+    """Read whole lines, or return None where one of them isn't of the usual form."""
+    signs = np.frombuffer(data, dtype=np.uint8)[start:end]
+    if signs[0] <= _SPACE or signs.max() >= _BEYOND_ASCII:
+        return None
+    blanks = _blanks(signs)
+    if len(blanks) % _FIELDS:
+        return None
+    table = blanks.reshape(-1, _FIELDS)
+    ends = np.empty((_FIELDS, len(table)), dtype=np.int64)  # a row for each field
+    ends[...] = table.T
+    ends += start
+    sizes = np.empty_like(ends)
+    np.subtract(ends[1:], ends[:-1], out=sizes[1:])
+    np.subtract(ends[0, 1:], ends[-1, :-1], out=sizes[0, 1:])
+    sizes[0, 0] = ends[0, 0] - start + 1
+    sizes -= 1
+    # Only the ends of lines are signs below a space, so that the other blanks are spaces.
+    controls = int((pl.Series(signs) < _SPACE).sum())
+    if sizes.min() < 1 or controls != len(table) or np.any(signs.take(table[:, -1]) != _NEWLINE):
+        return None
+    starts = ends - sizes
+    topics, docnos, tags = (Texts(data, starts[at], sizes[at]) for at in (0, 2, 5))
+    # The end of a line and the start of the next one are compared at once: "tag\ntopic".
+    borders = Texts(data, starts[-1, :-1], ends[0, 1:] - starts[-1, :-1])
+    changed = borders.changes().tolist()
+    changes = np.array(sorted({0, *changed, *(row + 1 for row in changed), len(table) - 1}))
+    return _Block(topics, docnos, docnos.hashes(0), _numbers(data, starts[4], ends[4]), tags, changes)
+
+
+def _joined(source: Source, blocks: list[_Block]) -> RunRows | None:
+    """Join the lines of a file; None where a line is a comment, or a score isn't a number."""
+    topics: list[str] = []
+    starts: list[int] = []
+    other_tags = []
+    tag = blocks[0].tags.read(blocks[0].changes[:1])[0]
+    rows = 0
+    for block in blocks:
+        for row, topic in zip(block.changes.tolist(), block.topics.read(block.changes), strict=True):
+            if not topics or topic != topics[-1]:
+                topics.append(topic)
+                starts.append(rows + row)
+        if any(text != tag for text in block.tags.read(block.changes)):
+            texts = enumerate(block.tags.read(), rows)
+            other_tags += [row for row, text in texts if text != tag]
+        rows += len(block.docnos)
+    if any(topic.startswith("#") for topic in topics):
+        return None
+    plain = [block.scores for block in blocks if block.scores is not None]
+    scores = np.concatenate(plain) if len(plain) == len(blocks) else _numbers_by_polars(source.data, rows)
+    if scores is None:
+        return None
+    docnos = Texts(
+        source.data,
+        np.concatenate([block.docnos.starts for block in blocks]),
+        np.concatenate([block.docnos.sizes for block in blocks]),
+    )
+    hashes = np.concatenate([block.hashes for block in blocks])
+    return RunRows(
+        source,
+        tuple(topics),
+        np.array(starts),
+        docnos,
+        hashes,
+        scores,
+        tag,
+        np.array(other_tags, dtype=np.int64),
+    )
+
+
+def _blanks(signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer]:
+    """Return the places of spaces and of the signs below."""
+    if not _BLOCK <= len(signs) <= _BLOCK + _LINE:
+        return np.flatnonzero(signs <= _SPACE)
+    # Polars filters numbers twice as fast as numpy looks for true values.
+    return _counted(_BLOCK + _LINE)[: len(signs)].filter(pl.Series(signs) <= _SPACE).to_numpy()
+
+
+@cache
+def _counted(size: int) -> pl.Series:
+    return pl.Series(np.arange(size, dtype=np.int32))
+
+
+def _numbers(data: bytes, starts: Ints, ends: Ints) -> Floats | None:
+    """Return numbers that all have the same number of decimals, such as 12.345678; None where others are among them.
+
+    Their digits are read as whole numbers, in units of the last decimal. Below 2^53 these are exact, and the
+    division by a power of ten is the only rounding: the result is the double that is nearest to the decimal
+    number, as any other reader's is.
+    """
+    point = data.find(b".", int(starts[0]), int(ends[0]))
+    decimals = int(ends[0]) - point - 1 if point >= 0 else 0
+    if decimals >= WORD or (point >= 0 and not decimals):
+        return None
+    signs = np.frombuffer(data, dtype=np.uint8)
+    negative = signs.take(starts) == _MINUS
+    sizes = ends - starts
+    sizes -= negative
+    longest, shortest = int(sizes.max()), int(sizes.min())
+    if longest > 2 * WORD or shortest < (decimals + 2 if decimals else 1):
+        return None
+    digits = windows(data, ends - WORD, WORD).view(np.dtype("<u8"))
+    if decimals:  # take out the point: what is before it moves up by a byte
+        after = ~_BEFORE[decimals]
+        if np.any((digits >> _shift(WORD - 1 - decimals)) & np.uint64(0xFF) != _POINT):
+            return None
+        before = digits & _BEFORE[decimals + 1]
+        before <<= np.uint64(8)
+        digits &= after
+        digits |= before
+    held = WORD - (decimals > 0)  # how many digits the word has: at most seven beside a point
+    whole = _whole_numbers(digits, np.minimum(sizes - (decimals > 0), held))
+    if whole is None:
+        return None
+    if longest > WORD:
+        long = np.flatnonzero(sizes > WORD)
+        rest = windows(data, ends[long] - 2 * WORD, WORD).view(np.dtype("<u8"))
+        rest_of = _whole_numbers(rest, sizes[long] - WORD)
+        if rest_of is None or int(rest_of.max()) >= (1 << 53) // 10**held:
+            return None
+        whole[long] += rest_of * np.uint64(10**held)
+    numbers = whole.astype(np.float64)
+    if decimals:
+        numbers /= 10.0**decimals
+    np.negative(numbers, out=numbers, where=negative)
+    return numbers
+
+
+_ZEROS, _NINES, _TOPS = (np.uint64(byte * 0x0101010101010101) for byte in (0x30, 0x76, 0x80))
+_BEFORE = np.array([(1 << 8 * (WORD - size)) - 1 for size in range(WORD + 1)], dtype=np.uint64)
+_KEPT = ~_BEFORE
+_PAIRS = np.uint64(0x000000FF000000FF)
+_EVEN, _ODD = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
+
+
+def _shift(size: int) -> np.uint64:
+    return np.uint64(8 * size)
+
+
+def _whole_numbers(digits: Words, sizes: Ints) -> Words | None:
+    """Return the whole numbers whose digits are the last ones of each word; None where one isn't all digits.
+
+    Two digits at a time are joined to numbers below 100, and these to one. The words are used up.
+    """
+    digits ^= _ZEROS
+    digits &= _KEPT.take(sizes)
+    wrong = digits + _NINES
+    wrong |= digits
+    wrong &= _TOPS
+    if wrong.any():
+        return None
+    low = digits >> _shift(1)
+    digits *= np.uint64(10)
+    digits += low
+    np.right_shift(digits, _shift(2), out=low)
+    low &= _PAIRS
+    low *= _ODD
+    digits &= _PAIRS
+    digits *= _EVEN
+    digits += low
+    digits >>= _shift(4)
+    return digits
+
+
+def _numbers_by_polars(data: bytes, rows: int) -> Floats | None:
+    try:
+        frame = pl.read_csv(
+            data,
+            has_header=False,
+            separator=" ",
+            quote_char=None,
+            schema={str(at): pl.Float64 if at == 4 else pl.String for at in range(_FIELDS)},
+            columns=[4],
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    numbers = frame.get_column("4")
+    return None if len(numbers) != rows or numbers.null_count() else numbers.to_numpy()
