@@ -89,7 +89,7 @@ def _sharing_a_slot(keys: Hashes) -> Hashes:
 
 def topic_hashes(topics: Sequence[str]) -> Hashes:
     """Return a hash per topic, of which the key of a row is made."""
-    return Texts.of(pl.Series(topics, dtype=pl.String)).hashes(1)
+    return Texts.of(topics).hashes(1)
 
 
 def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:

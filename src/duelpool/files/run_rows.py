@@ -12,10 +12,11 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
+from duelpool.files.columns import read_numbers
 from duelpool.files.source import Source
 from duelpool.files.texts import WORD, Hashes, Texts, Words, windows
 
-_FIELDS = 6
+_FIELDS, _SCORE = 6, 4
 _SPACE, _NEWLINE, _MINUS, _POINT = b" \n-."
 _LARGE = 1 << 28  # bytes: a larger file is left to polars, which needs less memory for it
 _BLOCK = 1 << 20  # bytes that are read at once: what is made of them fits the processor's cache
@@ -118,7 +119,11 @@ def _joined(source: Source, blocks: list[_Block]) -> RunRows | None:
     if any(topic.startswith("#") for topic in topics):
         return None
     plain = [block.scores for block in blocks if block.scores is not None]
-    scores = np.concatenate(plain) if len(plain) == len(blocks) else _numbers_by_polars(source.data, rows)
+    scores = (
+        np.concatenate(plain)
+        if len(plain) == len(blocks)
+        else read_numbers(source.data, _FIELDS, _SCORE, rows)
+    )
     if scores is None:
         return None
     docnos = Texts(
@@ -231,19 +236,3 @@ def _whole_numbers(digits: Words, sizes: Ints) -> Words | None:
     digits += low
     digits >>= _shift(4)
     return digits
-
-
-def _numbers_by_polars(data: bytes, rows: int) -> Floats | None:
-    try:
-        frame = pl.read_csv(
-            data,
-            has_header=False,
-            separator=" ",
-            quote_char=None,
-            schema={str(at): pl.Float64 if at == 4 else pl.String for at in range(_FIELDS)},
-            columns=[4],
-        )
-    except pl.exceptions.PolarsError:
-        return None
-    numbers = frame.get_column("4")
-    return None if len(numbers) != rows or numbers.null_count() else numbers.to_numpy()

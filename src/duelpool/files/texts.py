@@ -1,6 +1,6 @@
 """Texts as places in bytes: hashed and compared eight bytes at a time, decoded only where somebody reads them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -29,6 +29,7 @@ _FACTORS = np.array(
     [0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB], dtype=np.uint64
 )  # odd numbers of irregular bits, one for each word of a block
 _HALF = np.uint64(32)
+_FEW = 1000  # texts: below, what polars does before it begins takes longer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +41,15 @@ class Texts:
     sizes: Ints
 
     @classmethod
-    def of(cls, texts: pl.Series) -> Self:
+    def of(cls, texts: pl.Series | Sequence[str]) -> Self:
         """Make texts of a column."""
-        sizes = texts.str.len_bytes().to_numpy().astype(np.int64)
-        data = (texts.str.join().item() or "").encode() if len(texts) else b""
+        if isinstance(texts, pl.Series) and len(texts) > _FEW:
+            sizes = texts.str.len_bytes().to_numpy().astype(np.int64)
+            data = texts.str.join().item().encode()
+        else:
+            encoded = [text.encode() for text in texts]
+            sizes = np.array([len(text) for text in encoded], dtype=np.int64)
+            data = b"".join(encoded)
         return cls(data, np.cumsum(sizes) - sizes, sizes)
 
     def __len__(self) -> int:

@@ -127,13 +127,14 @@ def _by_docno(rows: Ints, begins: Bools, docnos: Texts, *, descending: bool) -> 
     broken = rows.copy()
     twos = first[size == 2]  # most ties are of two rows, and a comparison is faster than sorting
     one, two = rows[twos], rows[twos + 1]
-    a, b = docnos.column(one), docnos.column(two)
-    swap = ((a < b) if descending else (b < a)).to_numpy()
+    ordered = zip(*map(docnos.read, (one, two) if descending else (two, one)), strict=True)
+    swap = np.array([a < b for a, b in ordered], dtype=np.bool_)
     broken[twos[swap]], broken[twos[swap] + 1] = two[swap], one[swap]
     places = np.flatnonzero(np.repeat(size > 2, size))
     if len(places):
         many = rows[places]
-        inner = docnos.column(many).arg_sort(descending=descending).to_numpy()
+        texts = docnos.read(many)
+        inner = np.array(sorted(range(len(texts)), key=texts.__getitem__, reverse=descending))
         broken[places] = many[inner[np.argsort(np.cumsum(begins)[places][inner], kind="stable")]]
     return broken
 
