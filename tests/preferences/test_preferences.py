@@ -1,7 +1,7 @@
 """Win matrices and what follows from them: Borda, Copeland, Bradley-Terry, transitivity, levels, qrels."""
 
 import math
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import polars as pl
@@ -25,15 +25,17 @@ from duelpool.preferences import (
     win_matrices,
 )
 from duelpool.preferences import matrix as matrix_module
+from duelpool.preferences import strengths as strengths_module
 from duelpool.preferences.strengths import (
+    _centred,
     _connected,
     _drawn,
     _expected_wins,
     _fitted,
+    _fitted_densely,
     _fitted_many,
     _Games,
     _Kinds,
-    _sandwich,
 )
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
@@ -175,7 +177,40 @@ def test_expected_wins_are_the_games_times_the_chance_to_win(spread: float) -> N
     played = random.integers(0, 9, (len(games.i), 3)).astype(np.float32)
     with np.errstate(over="ignore"):
         chance = 1 / (1 + np.exp(strengths[games.j].astype(float) - strengths[games.i]))
-    assert _expected_wins(games, played, strengths) == pytest.approx(played * chance, rel=1e-4, abs=1e-6)
+    space = np.full((2, len(games.i), 3), np.nan, dtype=np.float32)
+    for with_variance in (False, True):
+        won, variance = _expected_wins(games, played, strengths, with_variance, space)
+        assert won == pytest.approx(played * chance, rel=1e-4, abs=1e-6)
+        assert with_variance == (not np.isnan(variance).any())
+    assert variance == pytest.approx(played * chance * (1 - chance), rel=1e-4, abs=1e-6)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0, 20]))
+def test_whole_matrices_give_the_fit_of_the_pairs(seed: int, items: int, prior: float, products: int) -> None:
+    random = np.random.default_rng(seed)
+    wins = random.integers(0, 6, (items, items)).astype(float) + (0 if prior else 0.01)
+    ties = np.triu(random.integers(0, 2, (items, items)), 1).astype(float)
+    np.fill_diagonal(wins, 0)
+    matrix = WinMatrix(tuple(map(str, range(items))), wins, ties + ties.T)
+    start = random.normal(0, 0.5, items)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            strengths_module, "_PRODUCTS", products
+        )  # without any, each step's equations are solved
+        values = _fitted_densely(matrix, prior, start)
+    if values is not None:
+        plain = _fitted(_Games.of(matrix, prior), start)
+        assert _centred(values, prior) == pytest.approx(_centred(plain, prior), abs=1e-7)
+
+
+def test_steps_that_go_too_far_are_left_to_the_careful_method() -> None:
+    better = list(combinations("abcdef", 2))
+    matrix = votes({f"{a}{b}": 400 for a, b in better} | {f"{b}{a}": 1 for a, b in better})
+    far = np.array([5.0, -5.0, 5.0, -5.0, 5.0, -5.0])
+    assert _fitted_densely(matrix, 0.0, far) is None
+    careful = _centred(_fitted(_Games.of(matrix, 0.0), far), 0.0)
+    assert careful == pytest.approx(bradley_terry(matrix).values, abs=1e-6)
 
 
 def test_bradley_terry_of_two_items_is_the_log_odds() -> None:
@@ -285,7 +320,6 @@ def test_resamples_that_converge_early_keep_their_own_fit() -> None:
     kinds = _Kinds.of(fit.matrix, games)
     drawn = _drawn(kinds, 60, rng_for(4, "resamples"))
     together = _fitted_many(games, kinds, drawn, fit.values)
-    error = np.sqrt(np.diag(_sandwich(fit)))
     for at in range(60):
         wins, played = (
             np.bincount(kinds.pair, each * drawn[:, at], len(games.i)).astype(np.float64)
@@ -293,7 +327,27 @@ def test_resamples_that_converge_early_keep_their_own_fit() -> None:
         )
         alone = _fitted(_Games(games.i, games.j, wins, played, games.n, games.prior), fit.values)
         apart = together[at] - alone
-        assert np.max(np.abs(apart - apart.mean()) / error) < 0.05
+        assert np.max(np.abs(apart - apart.mean())) < 5e-5
+
+
+def test_a_judgment_of_its_own_kind_is_drawn_as_one_of_several_is() -> None:
+    matrix = votes({"ab": 2, "ba": 1, "bc": 1, "cb": 1, "ac": 2, "ca": 1})
+    games = _Games.of(matrix, 0.01)
+    single = _Kinds.of(matrix, games)
+    counts = np.stack((matrix.wins[games.i, games.j], matrix.wins[games.j, games.i]))
+    outcome, pair = np.nonzero(counts)
+    several = _Kinds(pair, np.array([1.0, 0.0])[outcome], counts[outcome, pair].astype(np.int64))
+    assert len(single.count) == several.count.sum() == 8
+    drawn = [_drawn(kinds, 30, rng_for(1, "draws")) for kinds in (single, several)]
+    place = np.repeat(np.arange(len(several.count)), several.count)
+    assert np.array_equal(np.stack([np.bincount(place, row, 6) for row in drawn[0].T]), drawn[1].T)
+
+
+def test_resamples_are_the_same_however_many_are_fitted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = bradley_terry(votes({"ab": 3, "ba": 2, "bc": 2, "cb": 2, "ac": 4, "ca": 1}))
+    expected = bootstrap_strengths(fit, 50, seed=3)
+    monkeypatch.setattr(strengths_module, "_TOGETHER", 7)
+    assert bootstrap_strengths(fit, 50, seed=3) == pytest.approx(expected, abs=5e-5)
 
 
 @settings(deadline=None, max_examples=40)

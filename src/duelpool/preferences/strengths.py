@@ -23,7 +23,13 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 
 _STEPS = 100
 _CHORDS = 40  # the last ones are of few resamples, and each is far cheaper than a fit of its own
-_CLOSE = 0.02  # standard errors
+_SCALINGS = 3  # of the first chords
+_CLOSE = 1e-5  # the largest move of a strength
+_PAIRS = 512
+_TOGETHER = 100  # resamples
+_DENSE = 1000  # items
+_FULL_STEPS = 12
+_PRODUCTS = 20
 _TOLERANCE = 1e-10
 _WIDE = 60.0  # from the weakest to the strongest: beyond it, single precision has no number for the odds
 _BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to matter
@@ -155,8 +161,10 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
             f"With a prior of {prior:g} games these judgments have no finite best fit.",
             remedy="Some items never lost to the others: leave the prior out, or give one above 0.",
         )
-    games = _Games.of(matrix, prior)
-    values = _fitted(games, _shares_as_strengths(matrix))
+    start = _shares_as_strengths(matrix)
+    values = _fitted_densely(matrix, prior, start)
+    if values is None:
+        values = _fitted(_Games.of(matrix, prior), start)
     members = [[] for _ in range(groups)]  # type: list[list[str]]
     for item, at in zip(matrix.items, group.tolist(), strict=True):
         members[int(at)].append(item)
@@ -226,6 +234,69 @@ def _fitted(games: _Games, start: Floats) -> Floats:
     return strengths
 
 
+def _fitted_densely(matrix: WinMatrix, prior: float, start: Floats) -> Floats | None:
+    """Newton's method on whole matrices, for items of which most have met; None where its full steps don't converge."""
+    n, played = len(matrix), matrix.played
+    if not 0 < n <= _DENSE or np.count_nonzero(played) < n * n / 4:
+        return None
+    won, games = matrix.halves.sum(axis=1), played.sum() / 2
+    strengths = start
+    chance, expected = np.empty_like(played), np.empty_like(played)
+    for _ in range(_FULL_STEPS):
+        if np.ptp(strengths) > _WIDE or not np.all(np.isfinite(strengths)):
+            return None
+        odds = np.exp(strengths)
+        np.add.outer(odds, odds, out=chance)
+        np.divide(odds[:, None], chance, out=chance)
+        np.multiply(played, chance, out=expected)
+        average = odds / (1 + odds)
+        gradient = won - expected.sum(axis=1) + prior * (0.5 - average)
+        if np.max(np.abs(gradient)) < _TOLERANCE * max(1.0, games):
+            return strengths
+        expected *= chance.T  # now the variance of the games' outcomes
+        step = _solved(expected, prior * average * (1 - average), gradient, flat=not prior)
+        if step is None:
+            return None
+        strengths = strengths + step
+    return None
+
+
+def _solved(weight: Floats, prior: Floats, gradient: Floats, *, flat: bool) -> Floats | None:
+    """Return the Newton step, for the variances of the pairs' games and of the prior's; None where there is none.
+
+    Conjugate gradients find it in few products of the matrix where most items have met; other systems are solved.
+    Where the likelihood is flat along equal steps of all items, the mean of the steps is 0.
+    """
+    diagonal = weight.sum(axis=1) + prior
+    if diagonal.min() <= 0:
+        return None
+    step = np.zeros_like(gradient)
+    rest = gradient - gradient.mean() if flat else gradient.copy()
+    enough = 1e-14 * float(rest @ rest)
+    scaled = rest / diagonal
+    direction, now = scaled, float(rest @ scaled)
+    for _ in range(_PRODUCTS):
+        image = diagonal * direction - weight @ direction
+        bend = float(direction @ image)
+        if bend <= 0:
+            break
+        share = now / bend
+        step += share * direction
+        rest -= share * image
+        if float(rest @ rest) <= enough:
+            return step - step.mean() if flat else step
+        scaled = rest / diagonal
+        before, now = now, float(rest @ scaled)
+        direction = scaled + now / before * direction
+    curvature: Floats = np.diag(diagonal) - weight
+    if flat:
+        curvature += 1 / len(gradient)
+    try:
+        return np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+
+
 def _sandwich(fit: Strengths) -> Floats:
     """Return the covariance of the strengths, robust to judgments that don't follow the model."""
     games = _Games.of(fit.matrix, fit.prior)
@@ -253,8 +324,12 @@ def bootstrap_strengths(fit: Strengths, resamples: int = 1000, seed: int = 0) ->
         raise BadParameter(f"A bootstrap needs 1 resample or more, not {resamples}.")
     games = _Games.of(fit.matrix, fit.prior or _BARE_PRIOR)
     kinds = _Kinds.of(fit.matrix, games)
-    drawn = _drawn(kinds, resamples, rng_for(seed, "bradley-terry", "bootstrap"))
-    return _centred(_fitted_many(games, kinds, drawn, fit.values), fit.prior)
+    rng = rng_for(seed, "bradley-terry", "bootstrap")
+    fitted = [
+        _fitted_many(games, kinds, _drawn(kinds, min(_TOGETHER, resamples - done), rng), fit.values)
+        for done in range(0, resamples, _TOGETHER)
+    ]
+    return _centred(np.concatenate(fitted), fit.prior)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,83 +345,125 @@ class _Kinds:
         i, j = games.i, games.j
         counts = np.stack((matrix.wins[i, j], matrix.wins[j, i], matrix.ties[i, j]))
         outcome, pair = np.nonzero(counts)
-        return cls(pair, np.array([1.0, 0.0, 0.5])[outcome], counts[outcome, pair].astype(np.int64))
+        won, count = np.array([1.0, 0.0, 0.5])[outcome], counts[outcome, pair].astype(np.int64)
+        if count.sum() > 2 * len(count):
+            return cls(pair, won, count)
+        # Most judgments are the only one of their kind: each counts as its own, so that none must be looked up.
+        return cls(pair.repeat(count), won.repeat(count), np.ones(count.sum(), dtype=np.int64))
 
 
 def _drawn(kinds: _Kinds, resamples: int, rng: np.random.Generator) -> Singles:
     """Return how often each kind of judgment is in each resample: a column per resample."""
     total = int(kinds.count.sum())
     if len(kinds.count) < total / 20:
-        counts = rng.multinomial(total, kinds.count / total, size=resamples).astype(np.float32)
-    else:  # few judgments of each kind: drawing the judgments themselves is faster, and the same
-        kind_of = np.repeat(np.arange(len(kinds.count)), kinds.count)
-        counts = np.empty((resamples, len(kinds.count)), dtype=np.float32)
-        for row in counts:
-            drawn = kind_of.take(rng.integers(0, total, total))
-            row[:] = np.bincount(drawn, minlength=len(row))
-    return np.ascontiguousarray(counts.T)
+        return np.ascontiguousarray(
+            rng.multinomial(total, kinds.count / total, size=resamples).T, dtype=np.float32
+        )
+    # Few judgments of each kind: drawing the judgments themselves is faster, and the same.
+    single = len(kinds.count) == total
+    kind_of = np.repeat(np.arange(len(kinds.count)), kinds.count)
+    counts = np.empty((resamples, len(kinds.count)), dtype=np.uint32 if total >= 1 << 16 else np.uint16)
+    for row in counts:
+        drawn = rng.integers(0, total, total)
+        row[:] = np.bincount(drawn if single else kind_of.take(drawn), minlength=len(row))
+    return np.ascontiguousarray(counts.T).astype(np.float32)
 
 
 def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) -> Floats:
     """Fit many resamples of the same games, each from the same start: a row per resample.
 
-    They step with the curvature at the start, inverted once. A fit has converged when no strength
-    moves by more than a fiftieth of its standard error, far less than the error of the resampling; those
-    that don't converge are fitted one by one. A prior of next to nothing leaves the strengths' mean open, so
-    that errors and moves are then those from the mean.
+    They step with the curvature at the start, inverted once and scaled on both sides to each resample's own diagonal,
+    which is worked out for the first steps. A fit has converged when its strengths are within a hundred thousandth,
+    judging by its last two moves; those that don't converge are fitted one by one. A prior of next to nothing leaves
+    the strengths' mean open: it stays where it is.
     """
     import scipy
 
     _, chance = games.gradient(start)
-    inverse = np.linalg.inv(games.curvature(chance, start))
-    mean = 1 / games.n if games.prior <= _BARE_PRIOR else 0.0
-    centred = inverse - mean * inverse.sum(axis=0)
-    centred -= mean * centred.sum(axis=1, keepdims=True)
-    close = _CLOSE * np.sqrt(np.diag(centred))[:, None]
+    curvature = games.curvature(chance, start)
+    diagonal = np.diag(curvature).astype(np.float32)[:, None]
+    open_mean = games.prior <= _BARE_PRIOR
+    if open_mean:
+        curvature += diagonal.mean() / games.n
+    inverse = np.linalg.inv(curvature).astype(np.float32)
     back = _signs(games.i, games.j, games.n).T.tocsr()  # a column per pair: +1 for i, -1 for j
+    both = abs(back)
     each = np.arange(len(kinds.pair))
-    played = scipy.sparse.csr_array((np.ones(len(each), dtype=np.float32), (kinds.pair, each))) @ drawn
-    won = scipy.sparse.csr_array((kinds.won.astype(np.float32), (kinds.pair, each)))
-    wins = (back @ won) @ drawn
+    ones = np.ones(len(each), dtype=np.float32)
+    played = scipy.sparse.csr_array((ones, (kinds.pair, each)), (len(games.i), len(each))) @ drawn
+    won = scipy.sparse.csr_array(
+        (kinds.won.astype(np.float32), (kinds.pair, each)), (len(games.i), len(each))
+    )
     fitted = np.repeat(start[:, None], drawn.shape[1], axis=1)
-    expected = back.multiply(chance.astype(np.float32)).tocsr() @ played
     left = np.arange(drawn.shape[1])  # the resamples that haven't converged
-    strengths, games_left = fitted.copy(), played
-    for _ in range(_CHORDS):
-        step = inverse @ (wins[:, left] - expected + games.prior * (0.5 - scipy.special.expit(strengths)))
+    strengths, games_left, wins = fitted.copy(), played, (back @ won) @ drawn
+    at_start = chance.astype(np.float32)
+    expected, variance = (
+        scipy.sparse.csr_array(
+            (signs.data * of_pair[signs.indices], signs.indices, signs.indptr), signs.shape
+        )
+        @ played
+        for signs, of_pair in ((back, at_start), (both, at_start * (1 - at_start)))
+    )
+    space = np.empty((2, *played.shape), dtype=np.float32)
+    before = np.full(len(left), np.inf)
+    for turn in range(_CHORDS):
+        if turn:
+            scaling = turn < _SCALINGS
+            found = _expected_wins(
+                games, games_left, strengths.astype(np.float32), scaling, space[:, :, : len(left)]
+            )
+            expected, variance = back @ found[0], both @ found[1] if scaling else variance
+        average = scipy.special.expit(strengths)
+        gradient = wins - expected + games.prior * (0.5 - average)
+        if turn < _SCALINGS:
+            scale = np.sqrt(diagonal / (variance + games.prior * average * (1 - average))).astype(np.float32)
+        step = scale * (inverse @ (scale * gradient.astype(np.float32)))
+        if open_mean:
+            step -= step.mean(axis=0)
         strengths += step
-        fitted[:, left] = strengths
-        going = np.any(np.abs(step - mean * step.sum(axis=0)) >= close, axis=0)
-        if not going.all():
-            left, strengths, games_left = left[going], strengths[:, going], games_left[:, going]
+        move = np.abs(step).max(axis=0)
+        rate = np.clip(move / before, 0.1, 0.9)
+        going, before = move * rate / (1 - rate) >= _CLOSE, move
+        if np.count_nonzero(going) < len(left) / 2 or turn == _CHORDS - 1:
+            fitted[:, left] = strengths
+            left, scale, before, strengths = left[going], scale[:, going], before[going], strengths[:, going]
+            games_left, wins, variance = games_left[:, going], wins[:, going], variance[:, going]
         if not len(left):
             break
-        expected = back @ _expected_wins(games, games_left, strengths.astype(np.float32))
     for at in left.tolist():
-        wins = (won @ drawn[:, at]).astype(np.float64)
-        alone = replace(games, wins=wins, played=played[:, at].astype(np.float64))
-        fitted[:, at] = _fitted(alone, fitted[:, at])
+        own_wins = (won @ drawn[:, at]).astype(np.float64)
+        alone = replace(games, wins=own_wins, played=played[:, at].astype(np.float64))
+        fitted[:, at] = _fitted(alone, start)
     return fitted.T
 
 
-def _expected_wins(games: _Games, played: Singles, strengths: Singles) -> Singles:
-    """Return how many of its games the first of each pair is expected to win, a column per resample.
+def _expected_wins(
+    games: _Games, played: Singles, strengths: Singles, with_variance: bool, space: Singles
+) -> Singles:
+    """Return how many games the first of each pair is expected to win, a column per resample, and their variance.
 
-    That is played * e^s_i / (e^s_i + e^s_j): an exponential an item, not one a pair.
+    That is played * e^s_i / (e^s_i + e^s_j): an exponential an item, not one a pair. Without the variance, the second
+    half of the space, which the results are written to, stays as it is.
     """
     highest = strengths.max(axis=0)
-    if float((highest - strengths.min(axis=0)).max(initial=0.0)) > _WIDE:
-        gaps = strengths.take(games.j, axis=0) - strengths.take(games.i, axis=0)
-        with np.errstate(over="ignore"):  # infinite odds are a chance of 0
-            wide: Singles = played / (1 + np.exp(gaps))
-        return wide
-    odds = np.exp(strengths - highest)
-    won: Singles = odds.take(games.i, axis=0)
-    both: Singles = odds.take(games.j, axis=0)
-    both += won
-    won /= both
-    won *= played
-    return won
+    narrow = float((highest - strengths.min(axis=0)).max(initial=0.0)) <= _WIDE
+    odds = np.exp(strengths - highest) if narrow else strengths
+    won, variance = space
+    for first in range(0, len(won), _PAIRS):  # pieces that fit the processor's cache
+        part = slice(first, first + _PAIRS)
+        chance, other = odds.take(games.i[part], axis=0), odds.take(games.j[part], axis=0)
+        if narrow:
+            other += chance
+            chance /= other
+        else:
+            with np.errstate(over="ignore"):  # infinite odds are a chance of 0
+                chance = 1 / (1 + np.exp(other - chance))
+        np.multiply(chance, played[part], out=won[part])
+        if with_variance:
+            np.subtract(1, chance, out=chance)
+            np.multiply(won[part], chance, out=variance[part])
+    return space
 
 
 def _signs(i: Ints, j: Ints, n: int) -> "scipy.sparse.csr_array":
