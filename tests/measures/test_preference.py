@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.files.texts import Texts
-from duelpool.measures import pairs as pairs_module
 from duelpool.measures import (
     AP,
     PGC,
@@ -30,6 +29,7 @@ from duelpool.measures import (
     rbo,
     wpref,
 )
+from duelpool.measures import pairs as pairs_module
 from duelpool.records import Judgment, Outcome
 
 items = st.sampled_from([f"d{number}" for number in range(9)] + ["D", "d00"])

@@ -132,8 +132,7 @@ def _coded(frame: pl.DataFrame, among: Items | None) -> tuple[Ints, Ints, Items]
     sides = [frame.get_column("left"), frame.get_column("right").alias("left")]
     of_topic = topic_hashes(names)
     left, right = (
-        np.unique(_hash_of(side) ^ of_topic[topic], return_index=True, return_inverse=True)
-        for side in sides
+        np.unique(_hash_of(side) ^ of_topic[topic], return_index=True, return_inverse=True) for side in sides
     )
     keys, place = np.unique(np.concatenate((left[0], right[0])), return_inverse=True)
     first = np.full(len(keys), 2 * frame.height, dtype=np.int64)  # among the rows of both columns
