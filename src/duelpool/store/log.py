@@ -9,12 +9,12 @@ from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import Cast, bindparam, func, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import schema
-from duelpool.store.statements import READ_AT_ONCE, Statement, streamed
+from duelpool.store.statements import READ_AT_ONCE, Dialect, Statement, streamed
 from duelpool.store.transactions import Reading, Writing
 
 JUDGMENT = "judgment"
@@ -27,16 +27,13 @@ REWIND = "rewind"
 Record = TypeVar("Record")
 Place = TypeVar("Place")  # a line: its number, or its topic and number
 
-_NEXT_SEQ = Statement(
-    lambda _: (
-        update(schema.topic)
-        .where(
-            schema.topic.c.campaign == bindparam("in_campaign"), schema.topic.c.id == bindparam("in_topic")
-        )
-        .values(next_seq=schema.topic.c.next_seq + 1)
-        .returning(schema.topic.c.next_seq)
-    )
+_TAKE_SEQ = (
+    update(schema.topic)
+    .where(schema.topic.c.campaign == bindparam("campaign"), schema.topic.c.id == bindparam("topic"))
+    .values(next_seq=schema.topic.c.next_seq + 1)
+    .returning((schema.topic.c.next_seq - 1).label("seq"))
 )
+_NEXT_SEQ = Statement(lambda _: _TAKE_SEQ)
 _EMPTY_LINE = dict.fromkeys(schema.log.columns.keys())
 _NEW_LINES = Statement(
     lambda _: (
@@ -71,6 +68,19 @@ _PAIRS = Statement(
 )
 _PAIRS_AT_ONCE = 50_000
 _INSERT_LINE = Statement(lambda dialect: dialect.insert(schema.log), _EMPTY_LINE)
+
+
+def _append(dialect: Dialect) -> Any:
+    taken = _TAKE_SEQ.cte("taken")
+    columns = {
+        each.name: taken.c.seq if each.name == "seq" else Cast(bindparam(each.name), each.type)
+        for each in schema.log.columns
+    }
+    new = dialect.insert(schema.log).from_select(list(columns), select(*columns.values()))
+    return new.returning(schema.log.c.seq)
+
+
+_APPEND = Statement(_append)  # SQLite can't run it
 
 
 class UnknownTopic(DuelpoolError):
@@ -122,13 +132,16 @@ def lock_topic(tx: Writing, topic: str) -> None:
 
 def append(tx: Writing, topic: str, event: str, **values: Any) -> int:
     """Append a line to a topic's log and return its seq; the topic's row stays locked until the commit."""
-    rows = _NEXT_SEQ.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
+    line = {"campaign": tx.campaign, "topic": topic, "event": event, "time": tx.now, **values}
+    if tx.connection.dialect.name == "postgresql":  # one round trip instead of two
+        rows = _APPEND.run(tx.connection, _EMPTY_LINE | line)
+    else:
+        rows = _NEXT_SEQ.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
+        if rows:
+            _INSERT_LINE.run(tx.connection, _EMPTY_LINE | line | {"seq": rows[0].seq})
     if not rows:
         raise UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Add it first, or check its name.")
-    seq = int(rows[0].next_seq) - 1
-    line = {"campaign": tx.campaign, "topic": topic, "seq": seq, "event": event, "time": tx.now, **values}
-    _INSERT_LINE.run(tx.connection, _EMPTY_LINE | line)
-    return seq
+    return int(rows[0].seq)
 
 
 def append_judgment(

@@ -113,11 +113,26 @@ class Statement:
             raise LockInRead(_NO_LOCK)
         driver: Any = connection.connection.dbapi_connection
         try:
-            cursor = driver.execute(compiled.text, {**compiled.fixed, **values})
+            cursor = _cursor(connection, driver).execute(compiled.text, {**compiled.fixed, **values})
             rows = cursor.fetchall() if compiled.returns_rows else ()
         except _errors(connection) as error:
             raise _sqlalchemy_error(connection, compiled.text, values, error) from error
+        if len(rows) > READ_AT_ONCE:
+            connection.info.pop(_CURSOR, None)  # it would keep the rows
         return rows, cursor
+
+
+_CURSOR = "cursor"
+
+
+def _cursor(connection: Connection, driver: Any) -> Any:
+    """Return what runs a statement: SQLite's connection, or PostgreSQL's cursor, which is made once."""
+    if connection.dialect.name == "sqlite":
+        return driver
+    cursor = connection.info.get(_CURSOR)
+    if cursor is None or cursor.closed:
+        cursor = connection.info[_CURSOR] = driver.cursor()
+    return cursor
 
 
 class BulkInsert:
