@@ -1,6 +1,7 @@
 """A campaign in which systems compete: what is asked, weighed and counted, on both back ends."""
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +24,10 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.files import Run
 from duelpool.files.packed import pack_run
 from duelpool.records import Answer, Outcome, Passage, Pool, Topic
-from duelpool.store import Store, holdings, open_store, schema
+from duelpool.setup.challenge import find_challenges
+from duelpool.store import Store, Writing, holdings, leases, open_store, schema
 from duelpool.store.holdings import PackedRun, TestPair
+from duelpool.store.leases import Wanted
 from duelpool.testing.stores import audit
 from support.campaigns import judge_all
 from support.stores import BACK_ENDS, new_target
@@ -258,7 +261,87 @@ def test_the_goal_is_an_option_of_pool(tmp_path: Path, monkeypatch: pytest.Monke
     assert refused.exit_code == 2
     assert "There is no system 'D' to compare." in refused.output
     assert not Path("other.db").exists()
+    dry = CliRunner().invoke(app, ["pool", *files, "--goal", "systems", "--dry-run", "--json"])
+    assert dry.exit_code == 0, dry.output
+    assert json.loads(dry.stdout)["estimate"]["judgments"] == 9
+    for more in (["--max-cost", "100"], ["--learn-from", "mine.db"]):
+        refused = CliRunner().invoke(app, ["pool", *files, "--goal", "systems", *more, "-o", "other.db"])
+        assert refused.exit_code == 2
+        assert "choose among strategies" in refused.output
+    learnt = CliRunner().invoke(app, ["pool", *files, "--learn-from", "mine.db", "-o", "other.db"])
+    assert learnt.exit_code == 2
+    assert "compares systems" in learnt.output
     judged = CliRunner().invoke(app, ["judge", "simulated", "mine.db", "--model", "bt:sd=1", "--json"])
     assert judged.exit_code == 0, judged.output
     with open_store(tmp_path / "mine.db") as store:
         assert Campaign.open(store).done
+
+
+def test_answers_that_no_pool_holds_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for system, item in {"A": "a", "B": "b", "C": "c"}.items():
+        Path(f"{system}.run").write_text(f"q1 Q0 {item} 1 2.0 {system}\n")
+    Path("grades.txt").write_text("q1 0 a 1\nq1 0 b 1\n")
+    command = ["pool", "A.run", "B.run", "C.run", "--goal", "systems", "-o", "mine.db"]
+    made = CliRunner().invoke(app, [*command, "--qrels", "grades.txt"])
+    assert made.exit_code == 0, made.output
+    assert "don't count: 1 (first: 'c', of 'C' to 'q1')" in " ".join(made.output.split())
+
+
+def test_a_late_run_does_not_challenge_where_systems_compete(store: Store) -> None:
+    campaign = create(store)
+    late = Run.from_rankings("Z", {"q1": [("z", 1.0)]})
+    with pytest.raises(BadParameter, match="don't compete for the best"):
+        find_challenges(campaign, late)
+
+
+def test_answers_that_leave_a_pool_count_no_more(store: Store, tmp_path: Path) -> None:
+    campaign, other = create(store), None
+    file = tmp_path / "votes.jsonl"
+    file.write_text(
+        json.dumps({"topic": "q1", "left": "c2", "right": "c", "outcome": "left", "assessor": "x"}) + "\n"
+    )
+    import_file(campaign, file)
+    judge_all(campaign, people=2)
+    other = Campaign.open(store)
+    assert other.decision().systems.levels == (("A",), ("B",), ("C2",), ("C",))  # type: ignore[union-attr]
+    campaign.remove("q1", "c2")
+    for each in (campaign, other, Campaign.open(store)):
+        # C2 has lost to A and B on two questions only, and the vote between the same texts is gone.
+        assert each.decision().systems.levels == (("A",), ("B",), ("C2",), ("C",))  # type: ignore[union-attr]
+        assert each.live.look("q1", None, lambda part: part.systems) == ("A", "B", "C")  # type: ignore[attr-defined]
+    campaign.remove("q1", "a")
+    assert campaign.decision() == other.decision() == Campaign.open(store).decision()
+    assert other.live.look("q1", None, lambda part: part.systems) == ("B", "C")  # type: ignore[attr-defined]
+
+
+def test_a_question_of_one_topic_counts_what_is_asked_about_elsewhere(store: Store) -> None:
+    campaign = create(store, systems={"A": "a", "B": "b", "C": "c"})
+    met: Counter[tuple[str, str]] = Counter()
+    for at, question in enumerate(("q1", "q1", "q2", "q2", "q3", "q3")):
+        campaign.enrol(f"p{at}", "dedicated")
+        (asked,) = campaign.next_questions(f"p{at}", 1, {question})
+        met[asked.pair] += 1
+        pairs = (("a", "b"), ("a", "c"), ("b", "c"))
+        assert max(met.values()) - min(met[pair] for pair in pairs) <= 1
+
+
+def test_weights_do_not_wait_for_a_lease(tmp_path: Path) -> None:
+    """Whoever opens an assignment holds topics in any order: a wait for them could end in a deadlock."""
+    with new_target("postgresql", tmp_path) as target, open_store(target, create=True) as store:
+        campaign = create(store)
+        campaign.enrol("ann", "dedicated")
+        weighed: list[int] = []
+
+        def weigh() -> None:
+            with open_store(target) as opened:
+                weighed.append(Campaign.open(opened).weigh({"ann": 0.5}))
+
+        def lease_meanwhile(tx: Writing) -> None:
+            leases.lease(tx, [Wanted("q2", "a", "b")], ["own"], assessor="ann", cap=6, seconds=60)
+            other = threading.Thread(target=weigh)
+            other.start()
+            other.join(20)
+            assert weighed == [1]
+
+        campaign.write(lease_meanwhile)

@@ -110,9 +110,12 @@ class _Turns:
         for topic in parts.topics:
             proposals = parts.proposals(topic, ALL)
             pairs = _systems_of(parts, topic, proposals)
-            votes += _counts_of(parts, topic, proposals)
-            for proposal, systems in zip(proposals, pairs, strict=True):
+            counts = _counts_of(parts, topic, proposals)
+            for proposal, systems, count in zip(proposals, pairs, counts, strict=True):
+                if not systems:  # an answer has just left the pool
+                    continue
                 self._questions.append(Asked(topic, proposal))
+                votes.append(count)
                 starts.append(len(about))
                 about += [places.setdefault(pair, len(places)) for pair in systems]
         self._about: Ints = np.array(about, dtype=np.int64)

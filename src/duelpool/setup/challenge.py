@@ -41,6 +41,11 @@ def find_challenges(
         raise BadParameter(
             "The campaign is still grading: there is no best item yet.", remedy="Finish grading first."
         )
+    if campaign.live.goal.of_systems:
+        raise BadParameter(
+            f"The goal of the campaign is '{campaign.live.goal}': its items don't compete for the best.",
+            remedy="Add the run's answers with `Campaign.add_items` and `Campaign.add_system`.",
+        )
     if depth < 1:
         raise BadParameter(f"The depth is 1 or more, not {depth}.")
     ranked: dict[str, list[str]] = {}

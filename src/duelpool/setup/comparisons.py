@@ -69,15 +69,33 @@ def votes_wanted(draft: Draft) -> int:
     goal = read_goal(settings.goal)
     decider = make_decider(goal, settings.strategy, seed=settings.seed, cap=settings.cap, make=no_strategy)
     goal.refuse_without([run.name for run in draft.inputs.runs])
-    first = {run.name: run.top(1).select("topic", "docno").rows() for run in draft.inputs.runs}
-    by_system = {name: dict(rows) for name, rows in first.items()}
+    answers = _answers(draft)
     votes = 0
     for pool in draft.pools.pools:
         same_text = {twin: item for item, twins in pool.twins.items() for twin in twins}
-        answers = {name: own[pool.topic] for name, own in by_system.items() if pool.topic in own}
-        part = decider.part(TopicPool(pool.topic, pool.items, answers=answers, same_text=same_text))
+        own = {system: by_topic[pool.topic] for system, by_topic in answers.items() if pool.topic in by_topic}
+        part = decider.part(TopicPool(pool.topic, pool.items, answers=own, same_text=same_text))
         votes += round(part.expected_judgments(len(pool.items)))
     return votes
+
+
+def answers_left_out(draft: Draft) -> list[tuple[str, str, str]]:
+    """Return the answers, by topic and system, to the questions of the pools that the pools don't hold."""
+    found = []
+    answers = _answers(draft)
+    for pool in draft.pools.pools:
+        held = {*pool.items, *(twin for twins in pool.twins.values() for twin in twins)}
+        found += [
+            (pool.topic, system, by_topic[pool.topic])
+            for system, by_topic in answers.items()
+            if pool.topic in by_topic and by_topic[pool.topic] not in held
+        ]
+    return found
+
+
+def _answers(draft: Draft) -> dict[str, dict[str, str]]:
+    """Return the first document of each topic, by system."""
+    return {run.name: dict(run.top(1).select("topic", "docno").rows()) for run in draft.inputs.runs}
 
 
 @dataclass(frozen=True, slots=True)

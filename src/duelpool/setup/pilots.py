@@ -80,6 +80,11 @@ class Observed:
 
 def observe(campaign: Campaign) -> Observed:
     """Return the figures of a campaign's judgments; nothing is written."""
+    if campaign.live.goal.of_systems:
+        raise BadParameter(
+            f"The campaign '{campaign.name}' compares systems, and has no strategy to learn from.",
+            remedy="Learn from a campaign with the goal 'best'.",
+        )
     return campaign.read(lambda tx: _observe(tx, campaign))
 
 

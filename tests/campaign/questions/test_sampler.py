@@ -17,9 +17,9 @@ from duelpool.campaign.questions import proposals
 from duelpool.campaign.questions.proposals import Proposals, read_outstanding
 from duelpool.campaign.work.assignments import judgments_in
 from duelpool.deciders import Asked, ByTopic, CampaignGoal, Draw, TopicPool
-from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Topic
+from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Question, Topic
 from duelpool.seeds import rng_for
-from duelpool.store import Store, holdings, open_store
+from duelpool.store import Store, Writing, holdings, leases, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Wanted
 from duelpool.strategies import Strategy
@@ -150,6 +150,33 @@ def test_graders_get_the_items_below_the_cap(store: Store) -> None:
             campaign.answer(question.id, f"w{number}", Answer(Outcome.GRADE, grade=1.0))
             graded += 1
     assert graded == 60
+
+
+def test_a_grader_passes_over_many_full_items_in_few_transactions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = Campaign.create(
+        store,
+        "graded",
+        Settings(stage="grading", scale="abc", cap=1),
+        topics=[Topic("t", "t")],
+        pools=[Pool("t", tuple(f"d{at:03d}" for at in range(200)))],
+    )
+    for person in ("ann", "ben"):
+        campaign.enrol(person, "dedicated")
+    for question in campaign.next_questions("ann", 199):
+        campaign.answer(question.id, "ann", Answer(Outcome.GRADE, grade=1.0))
+    tried: list[int] = []
+    plain = leases.lease
+
+    def counting(tx: Writing, wanted: Sequence[Wanted], *args: Any, **options: Any) -> list[Question]:
+        tried.append(len(wanted))
+        return plain(tx, wanted, *args, **options)
+
+    monkeypatch.setattr(leases, "lease", counting)
+    assert campaign.next_question("ben") is not None
+    assert sum(tried) == 200
+    assert len(tried) <= 8
 
 
 @pytest.mark.parametrize("store", BACK_ENDS, indirect=True)

@@ -56,7 +56,8 @@ def _append(tx: Writing, event: str, data: Mapping[str, Any]) -> int:
     row = {"campaign": tx.campaign, "seq": seq, "event": event, "data": json.dumps(data), "time": tx.now}
     tx.connection.execute(insert(schema.campaign_event).values(row))
     own = select(topics.id).where(topics.campaign == tx.campaign).order_by(topics.id)
-    tx.lock(own).all()  # in one order, so that two who change all topics don't wait for each other
+    # In one order, so that two who change all topics don't wait for each other; leases go on meanwhile.
+    tx.lock(own, key_share=True).all()
     tx.connection.execute(
         update(schema.topic)
         .where(topics.campaign == tx.campaign)

@@ -295,7 +295,7 @@ class LiveTopics:
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
         version = 0 if now is None else now.pool_version
         if self.goal.of_systems:
-            same_text = {row.id: row.twin_of for row in rows if row.twin_of is not None}
+            same_text = {row.id: row.twin_of for row in rows if row.twin_of is not None and row.state == "in"}
             pool = TopicPool(topic, items, items, answers=systems.answers(tx, topic), same_text=same_text)
             return _Beginning(version, pool, campaign_events.sources(tx) if self.decider.weighs else {})
         columns = schema.log.c

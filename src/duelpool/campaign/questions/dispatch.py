@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice, repeat
+from itertools import islice
 
 from duelpool.campaign.questions import repeats
 from duelpool.campaign.questions.crossed_design import CrossedDesign
@@ -74,8 +74,8 @@ class Dispatch:
             for skipped in (False, True) if outstanding.skipped else (False,):
                 now = self._proposals.now(among, outstanding, topics=order, skipped=skipped)
                 asked = self._decider.ask(now, _RESERVE)
-                # Mostly the first is free: the sides of others aren't drawn.
-                for several in chain([1], repeat(_RESERVE - 1)):
+                several = 1  # mostly the first is free: the sides of others aren't drawn
+                while True:
                     chosen = list(islice(asked, several))
                     granted = self._lease(
                         [self._want(each, assessor) for each in chosen],
@@ -87,6 +87,7 @@ class Dispatch:
                     taken = taken or bool(chosen)
                     if len(chosen) < several:
                         break
+                    several = max(_RESERVE - 1, 2 * several)  # few transactions, where most are taken
             if not taken:
                 return None
         return None
@@ -161,9 +162,10 @@ class Dispatch:
         return self._store.write(work)
 
     def _outstanding(self, assessor: str, topics: Collection[str] | None = None) -> Outstanding:
-        """Return what an assessor isn't asked now; of one topic alone where no other is asked about."""
+        """Return what an assessor isn't asked now; of one topic alone where no other matters."""
         only = None
-        if topics is not None and len(topics) == 1 and not self._settings.crossed:
+        alone = not self._settings.crossed and not self._decider.goal.of_systems
+        if topics is not None and len(topics) == 1 and alone:
             only = next(iter(topics))
         parked_after = self._settings.parked_after
         return self._store.read(lambda tx: read_outstanding(tx, assessor, parked_after, topic=only))

@@ -15,6 +15,7 @@ from duelpool.cli.evaluation.simulate import prior_read
 from duelpool.cli.opening import opened
 from duelpool.cli.options import is_store
 from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
+from duelpool.deciders import read_goal
 from duelpool.errors import BadParameter
 from duelpool.files import write_pools
 from duelpool.files.paths import expand_paths
@@ -36,6 +37,7 @@ from duelpool.setup import (
     planned_cost,
     read_files,
 )
+from duelpool.setup.comparisons import answers_left_out
 from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate
 from duelpool.store import open_store
@@ -152,6 +154,12 @@ def pool(
         guidelines=_text(guidelines) if guidelines else "",
     )
     settings = read_settings(settings_file, options) if settings_file else options
+    of_systems = read_goal(settings.goal).of_systems
+    if of_systems and (max_cost is not None or learn_from):
+        raise BadParameter(
+            f"--max-cost and --learn-from choose among strategies, and the goal is '{settings.goal}'.",
+            remedy="Leave them out; --dry-run estimates the cost.",
+        )
     paths = expand_paths([*(more_runs or []), *(runs or [])])
     files = Files(tuple(paths), qrels, prefs, topics, texts, tests, groups)
     inputs = read_files(files, lambda names: with_progress(names, "Reading runs"))
@@ -162,7 +170,8 @@ def pool(
     pools = draft.pools
     seen = _observed(learn_from) if learn_from else None
     comparison = Comparison.of(draft.whole.values(), settings, max_cost, seen)
-    compared = _compared(comparison) if dry_run or max_cost is not None or seen else None
+    wanted = (dry_run or max_cost is not None or seen) and not of_systems
+    compared = _compared(comparison) if wanted else None
     forecasts = () if compared is None else compared.forecasts
     expected = planned_cost(draft, seen, forecasts, simulated=simulated)
     warning = above_limit(comparison, forecasts)
@@ -187,6 +196,12 @@ def pool(
             show_comparison(compared, seen, settings)
     if message:
         tell(message)
+    if of_systems and (without := answers_left_out(draft)):
+        topic, system, item = without[0]
+        tell(
+            f"Notice: answers of systems that no pool holds, so that they don't count: {len(without):,} (first: "
+            f"'{item}', of '{system}' to '{topic}'). Pool without --qrels and --thin to keep them."
+        )
     if warning:
         tell(f"Notice: {warning}")
     if output and dry_run:
