@@ -7,7 +7,7 @@
 gets the same number of rounds, by turns, so that a busy machine slows all of them alike, and each run's file
 counts with its best. The plain procedures are written below as their papers have them. Lines with "at least"
 are bounds: exits with 1 when one doesn't hold. The others are there to be known: the bootstrap of 200 items
-is only ten to fourteen times as fast as its peer.
+is only twelve to fifteen times as fast as its peer.
 """
 
 import os

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from duelpool.arrays import Floats
 from duelpool.errors import BadFile
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import Source
@@ -96,17 +95,17 @@ def read_fast(source: Source, layout: Layout) -> Columns | None:
         return None
 
 
-def read_numbers(data: bytes, fields: int, at: int, lines: int) -> Floats | None:
-    """Read one field of lines whose fields are known to have one space between them; None where one isn't a number."""
-    kinds = {str(field): pl.Float64 if field == at else pl.String for field in range(fields)}
+def read_field(data: bytes, fields: int, at: int, kind: type[pl.DataType]) -> pl.Series | None:
+    """Read one field of lines whose fields have one space between them; None where one isn't of its kind."""
+    kinds = {str(field): kind if field == at else pl.String for field in range(fields)}
     try:
         frame = pl.read_csv(
             data, has_header=False, separator=" ", quote_char=None, schema=kinds, columns=[at]
         )
     except pl.exceptions.PolarsError:
         return None
-    numbers = frame.to_series()
-    return None if len(numbers) != lines or numbers.null_count() else numbers.to_numpy()
+    column = frame.rechunk().to_series()
+    return None if column.null_count() else column
 
 
 def _one_separator(data: bytes, width: int) -> tuple[str, int]:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
-from duelpool.files.columns import read_numbers
+from duelpool.files.columns import read_field
 from duelpool.files.source import Source
 from duelpool.files.texts import WORD, Hashes, Texts, Words, windows
 
-_FIELDS, _SCORE = 6, 4
+_FIELDS, _DOCNO, _SCORE = 6, 2, 4
 _SPACE, _NEWLINE, _MINUS, _POINT = b" \n-."
 _LARGE = 1 << 28  # bytes: a larger file is left to polars, which needs less memory for it
 _BLOCK = 1 << 20  # bytes that are read at once: what is made of them fits the processor's cache
@@ -39,6 +39,15 @@ class RunRows:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the columns topic, docno and score."""
+        docnos = read_field(self.source.data, _FIELDS, _DOCNO, pl.String)
+        if docnos is None or len(docnos) != len(self):
+            docnos = self.docnos.column()
+        piece = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self)))
+        topics = pl.Series(self.topics, dtype=pl.String).gather(piece)
+        return pl.DataFrame({"topic": topics, "docno": docnos, "score": self.scores})
 
 
 def rows_of(source: Source) -> RunRows | None:
@@ -119,11 +128,7 @@ def _joined(source: Source, blocks: list[_Block]) -> RunRows | None:
     if any(topic.startswith("#") for topic in topics):
         return None
     plain = [block.scores for block in blocks if block.scores is not None]
-    scores = (
-        np.concatenate(plain)
-        if len(plain) == len(blocks)
-        else read_numbers(source.data, _FIELDS, _SCORE, rows)
-    )
+    scores = np.concatenate(plain) if len(plain) == len(blocks) else _scores_by_polars(source.data, rows)
     if scores is None:
         return None
     docnos = Texts(
@@ -142,6 +147,11 @@ def _joined(source: Source, blocks: list[_Block]) -> RunRows | None:
         tag,
         np.array(other_tags, dtype=np.int64),
     )
+
+
+def _scores_by_polars(data: bytes, rows: int) -> Floats | None:
+    scores = read_field(data, _FIELDS, _SCORE, pl.Float64)
+    return None if scores is None or len(scores) != rows else scores.to_numpy()
 
 
 def _blanks(signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer]:

@@ -88,7 +88,7 @@ class Run:
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name != "frame":  # only the frame may be missing
             raise AttributeError(f"A run has no '{name}'.", name=name, obj=self)
-        frame = read_columns(self._rows[0].source, RUN_LAYOUT).frame.drop("tag")
+        frame = self._rows[0].frame()
         object.__setattr__(self, "frame", frame)
         self._rows.clear()  # with the frame, the file's bytes aren't needed any more
         self._keys.clear()
