@@ -1,4 +1,4 @@
-"""Texts as places in bytes: hashed and compared eight bytes at a time, decoded only where somebody reads them."""
+"""Texts as places in bytes: hashed and compared eight bytes at a time, decoded only where they are read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
