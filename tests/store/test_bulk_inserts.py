@@ -42,7 +42,7 @@ def test_bulk_insert_stores_every_value_as_it_is(store: Store, seed: int) -> Non
             *(campaign.id, "one", seq, "judgment", 1.5),
             *(fixed[name] if one_value[name] else random.choice(VALUES[name]) for name in VALUES),
         )
-        for seq in range(1, random.choice((2, 3, 40)))
+        for seq in range(1, random.choice((2, 3, 40, 130)))
     ]
 
     def write(connection: Connection, now: float) -> None:

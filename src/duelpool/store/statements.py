@@ -7,7 +7,7 @@ long as PostgreSQL does.
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Executable, Row, Select, SelectBase, Table
@@ -151,8 +151,8 @@ class BulkInsert:
             while block := list(islice(waiting, _INSERTED_AT_ONCE)):
                 columns = dict(zip(self._columns, zip(*block, strict=True), strict=True))
                 if connection.dialect.name == "sqlite":
-                    text, varying = self._sqlite_insert(columns)
-                    driver.executemany(text, zip(*varying, strict=True) if varying else [()] * len(block))
+                    for text, values in self._sqlite_inserts(columns, len(block)):
+                        driver.executemany(text, values)
                     continue
                 text = f"COPY {self._table} ({', '.join(self._columns)}) FROM STDIN"
                 with driver.cursor() as cursor, cursor.copy(text) as copy:
@@ -161,19 +161,26 @@ class BulkInsert:
         except _errors(connection) as error:
             raise _sqlalchemy_error(connection, text, {}, error) from error
 
-    def _sqlite_insert(self, columns: Mapping[str, Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
-        """Return an insert that states the columns with one value alone, and the columns that it takes.
+    def _sqlite_inserts(
+        self, columns: Mapping[str, Sequence[Any]], count: int
+    ) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+        """Yield inserts of many rows at a time and of the rest, each with its values.
 
-        To pass on a value takes longer than to store it, and most columns of imported lines have one value.
+        They state the columns with one value alone: to pass on a value takes longer than to store it, and most
+        columns of imported lines have one value.
         """
-        stated: list[str] = []
-        varying: list[Sequence[Any]] = []
-        for values in columns.values():
-            known = _literal(values)
-            stated.append(known or "?")
-            if known is None:
-                varying.append(values)
-        return f"INSERT INTO {self._table} ({', '.join(columns)}) VALUES ({', '.join(stated)})", varying
+        stated = [_literal(values) for values in columns.values()]
+        varying = [values for values, known in zip(columns.values(), stated, strict=True) if known is None]
+        rows = list(zip(*varying, strict=True)) if varying else [()] * count
+        place = f"({', '.join(known or '?' for known in stated)})"
+        start = f"INSERT INTO {self._table} ({', '.join(columns)}) VALUES "
+        together = max(1, min(_ROWS_IN_STATEMENT, _VALUES_IN_STATEMENT // max(1, len(varying))))
+        whole = count - count % together
+        if whole:
+            many = (tuple(chain.from_iterable(rows[at : at + together])) for at in range(0, whole, together))
+            yield start + ", ".join([place] * together), many
+        if whole < count:
+            yield start + place, rows[whole:]
 
     def run_whole(self, connection: Connection, rows: Iterable[tuple[Any, ...]]) -> bool:
         """Insert the rows, or none of them where a unique key refuses one; return whether they were inserted."""
@@ -190,6 +197,8 @@ class BulkInsert:
 
 _INSERTED_AT_ONCE = 2000
 _LONG = 1000
+_ROWS_IN_STATEMENT = 50
+_VALUES_IN_STATEMENT = 900  # some builds of SQLite take no more than 999
 
 
 def _literal(values: Sequence[Any]) -> str | None:
