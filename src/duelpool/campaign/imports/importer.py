@@ -50,7 +50,7 @@ from duelpool.strategies.phases import short_phase
 Phases: TypeAlias = Literal["as-given", "blocks"]
 """Where phases come from: the file itself, or the order of its rows."""
 
-AT_ONCE = 1000  # lines of a transaction: others wait about a tenth of a second for it
+AT_ONCE = 2000  # lines of a transaction: others wait about a tenth of a second for it
 BREATH_SECONDS = 0.02  # between two transactions, so that others can write
 _TRIES = 5
 

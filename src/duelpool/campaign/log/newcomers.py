@@ -81,8 +81,10 @@ class WithNewcomers:
                 self._challenges[event.phase] = event
                 self._waiting.append(event)
         else:
-            name, between, phase = event.phase.partition(_BETWEEN)
-            own_round = next((each for each in self._rounds if each.name == name), None) if between else None
+            own_round = None
+            if _BETWEEN in event.phase:
+                name, _, phase = event.phase.partition(_BETWEEN)
+                own_round = next((each for each in self._rounds if each.name == name), None)
             if own_round is not None:
                 own_round.strategy.tell(replace(event, phase=phase))
             else:
@@ -92,7 +94,7 @@ class WithNewcomers:
 
     def _tell_all(self, event: Judgment | PhaseClosed) -> None:
         self._rounds[0].strategy.tell(event)
-        if isinstance(event, Judgment):  # an imported one may be about newcomers
+        if len(self._rounds) > 1 and isinstance(event, Judgment):  # an imported one may be about newcomers
             for each in self._rounds[1:]:
                 if event.left in each.items and event.right in each.items:
                     each.strategy.tell(event)

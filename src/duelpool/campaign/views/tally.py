@@ -296,7 +296,10 @@ class TopicTally:
         own.own_pairs += 1
         winner = judgment.winner
         if winner is not None:
-            votes = self._winners.setdefault(judgment.pair, [])
+            pair = judgment.pair
+            votes = self._winners.get(pair)
+            if votes is None:
+                votes = self._winners[pair] = []
             if self._finished:
                 self._compare(votes, -1)
             votes.append((judgment.assessor, winner))
