@@ -26,14 +26,14 @@ def json_rows(source: Source) -> Iterator[tuple[int, Row]]:
 
 def rows_of_lines(file: str, lines: Iterable[bytes]) -> Iterator[tuple[int, Row]]:
     """Yield the line number and the object of each line that isn't blank."""
-    scan = _DECODER.scan_once  # `decode` looks for white space first and last, which takes as long
+    scan = _DECODER.raw_decode  # `decode` looks for white space first and last, which takes as long
     for number, line in enumerate(lines, 1):
         try:
             text = line.decode()
-            row, end = scan(text, 0)
+            row, end = scan(text)
             if text[end:].strip(_WHITE_SPACE):
                 raise ValueError("more than one value")
-        except (ValueError, RecursionError, StopIteration):
+        except (ValueError, RecursionError):
             if line.strip():
                 yield number, _as_object(file, number, _parse(file, number, line))
             continue
