@@ -327,11 +327,10 @@ class Campaign:
         """Take an answer back, and lease its question to the assessor again."""
 
         def work(tx: Writing) -> Question:
+            ended = assignments.lock_assignment_of(tx, question) not in (None, "open")
             row = leases.lock_own_question(tx, question, assessor)
-            if row.assignment is not None:
-                held = assignments.find_open(tx, assessor)
-                if held is None or held.id != row.assignment:
-                    raise leases.Conflict("The assignment is finished.", remedy="Its answers count.")
+            if ended:
+                raise leases.Conflict("The assignment is finished.", remedy="Its answers count.")
             slots = self._proposals.slots(row.topic, row.left_item)
             return retractions.undo(tx, row, cap=slots, seconds=self.settings.lease_seconds)
 

@@ -13,15 +13,16 @@ import pytest
 from sqlalchemy import Connection, event
 
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.questions import proposals
 from duelpool.campaign.questions.proposals import Proposals, read_outstanding
-from duelpool.campaign.work.assignments import judgments_in
+from duelpool.campaign.work.assignments import finish, judgments_in
 from duelpool.deciders import Asked, ByTopic, CampaignGoal, Draw, TopicPool
 from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Question, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, Writing, holdings, leases, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Wanted
+from duelpool.store.leases import Conflict, Wanted
 from duelpool.strategies import Strategy
 from support.eventful import Eventful
 from support.stores import BACK_ENDS, new_target
@@ -296,3 +297,32 @@ def test_outstanding_pairs_and_judgments_are_read_by_index(tmp_path: Path) -> No
         store.of("c").read(lambda tx: judgments_in(tx, "nothing"))
     assert any("question_by_assignment" in each for each in plans), plans
     assert any("log_answer_once" in each for each in plans), plans
+
+
+@pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
+def test_an_answer_is_not_undone_while_its_assignment_ends(store: Store) -> None:
+    campaign = a_crowd(store, 3, 6, tests=1)
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    question = assignment.questions[0]
+    campaign.answer(question.id, "w", Answer(Outcome.LEFT))
+    undone: list[object] = []
+
+    def undo() -> None:
+        try:
+            undone.append(campaign.undo(question.id, "w"))
+        except Conflict as error:
+            undone.append(error)
+
+    thread = threading.Thread(target=undo)
+
+    def ends(tx: Writing) -> None:
+        finish(tx, campaign.settings, assignment.id, ending="stopped")
+        thread.start()
+        thread.join(timeout=0.5)  # it waits for this transaction
+
+    campaign.write(ends)
+    thread.join()
+    assert isinstance(undone[0], Conflict)
+    assert campaign.read(lambda tx: contradictions(tx, campaign.settings.cap)) == []

@@ -151,6 +151,17 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
     )
 
 
+def lock_assignment_of(tx: Writing, question: str) -> str | None:
+    """Return the state of a question's assignment, which doesn't end before the commit; None without an assignment.
+
+    It is locked before the question, as `finish` does: no deadlocks.
+    """
+    asked, columns = schema.question.c, schema.assignment.c
+    own = select(asked.assignment).where(asked.id == question).scalar_subquery()
+    state: str | None = tx.lock(select(columns.state).where(columns.id == own)).scalar_one_or_none()
+    return state
+
+
 def to_end(tx: Writing) -> list[tuple[str, Ending]]:
     """Return the open assignments that end without their assessor, and how.
 
