@@ -1,8 +1,8 @@
 """Answers a second that a server of four processes holds, the simulated people on the same cores.
 
 A rate depends on what else runs on the machine; the CPU milliseconds of an answer hardly do. An answer is one request:
-it stores the answer and brings the next question. The server alone: the same people, with the CPU time that they took
-counted as if it had been the server's.
+it stores the answer and brings the next question. The server alone: answers for each CPU second of the server's
+processes (and of PostgreSQL's), times the cores; what the simulated people cost is measured, and taken off.
 """
 
 import asyncio
