@@ -193,7 +193,8 @@ class CampaignMachine(RuleBasedStateMachine):
     @rule(topic=topic_names, pair=st.permutations(ITEMS), left=st.booleans())
     def take_in(self, topic: str, pair: list[str], left: bool) -> None:
         outcome = Outcome.LEFT if left else Outcome.RIGHT
-        self.campaign.add_judgments([Judgment(topic, pair[0], pair[1], outcome, assessor="elsewhere")])
+        if {pair[0], pair[1]} <= set(self.campaign.live.items(topic)):  # others have left, and are refused
+            self.campaign.add_judgments([Judgment(topic, pair[0], pair[1], outcome, assessor="elsewhere")])
 
     @rule(who=people | workers, weight=st.sampled_from([0.0, 0.5, 2.0]))
     def weigh(self, who: str, weight: float) -> None:
@@ -213,6 +214,11 @@ class CampaignMachine(RuleBasedStateMachine):
         if self.campaign.live.goal.of_systems:
             self.campaign.add_items(Pool(topic, (*ITEMS, "z")))
             self.campaign.add_system(system, {topic: "z"})
+
+    @rule(topic=topic_names, item=st.sampled_from(["b", "c2", "c"]))
+    def leave(self, topic: str, item: str) -> None:
+        if self.campaign.live.goal.of_systems:
+            self.campaign.remove(topic, item)
 
     @rule()
     def add_topic(self) -> None:

@@ -144,6 +144,53 @@ def test_weights_are_an_event_that_every_server_follows(store: Store, tmp_path: 
     assert [json.loads(line)["weights"] for line in lines] == [{"ann": 0.0}, {"ann": 0.25, "p0": 3.0}]
 
 
+def test_the_last_weights_hold_for_earlier_and_later_votes_on_every_server(store: Store) -> None:
+    campaign = create(store, systems={"A": "a", "B": "b"}, strategy="round-robin:votes=3")
+    other = Campaign.open(store)
+    for person in ("ann", "ben", "cem"):
+        campaign.enrol(person, "dedicated")
+
+    def vote(person: str, item: str) -> None:
+        for _ in QUESTIONS:
+            question = campaign.next_question(person)
+            assert question is not None
+            outcome = Outcome.LEFT if question.left == item else Outcome.RIGHT
+            campaign.answer(question.id, person, Answer(outcome))
+
+    def order() -> tuple[tuple[str, ...], ...]:
+        found = {each.decision().systems for each in (campaign, other, Campaign.open(store))}
+        assert len(found) == 1
+        (levels,) = found
+        assert levels is not None
+        return levels.levels
+
+    vote("ann", "b")
+    assert order() == (("B",), ("A",))
+    campaign.weigh({"ann": 0.0})
+    assert order() == (("A", "B"),)
+    vote("ben", "a")
+    assert order() == (("A",), ("B",))
+    campaign.weigh({"ann": 2.0})
+    assert order() == (("B",), ("A",))
+    campaign.weigh({"ann": 0.0, "cem": 0.0})
+    vote("cem", "b")
+    assert order() == (("A",), ("B",))
+    first = next(each for each in campaign.judgments("q1") if each.assessor == "ben")
+    campaign.retract("q1", [first.seq or 0], "to see")
+    assert order() == (("A",), ("B",))
+
+
+def test_a_system_that_joins_with_known_answers_counts_on_every_server(store: Store) -> None:
+    campaign = create(store, systems={"A": "a", "B": "b", "C": "c"})
+    other = Campaign.open(store)
+    judge_all(campaign, people=2)
+    assert other.decision().systems.levels == (("A",), ("B",), ("C",))  # type: ignore[union-attr]
+    assert campaign.add_system("Z", dict.fromkeys(QUESTIONS, "b")) == 3
+    for each in (campaign, other, Campaign.open(store)):
+        assert each.decision().systems.levels == (("A",), ("B", "Z"), ("C",))  # type: ignore[union-attr]
+        assert each.done
+
+
 def test_a_weight_needs_an_assessor_and_a_number(store: Store) -> None:
     campaign = create(store)
     campaign.enrol("ann", "dedicated")
@@ -191,6 +238,19 @@ def test_a_crowd_draws_questions_and_their_chances_are_stored(store: Store) -> N
     assert len(judged) == 4
     assert all(each.propensity is not None and 0 < each.propensity <= 1 for each in judged)
     assert campaign.decision() == Campaign.open(store, "systems").decision()
+
+
+def test_answers_that_wait_for_their_assignment_count_as_asked(store: Store) -> None:
+    campaign = create(store, systems={"A": "a", "B": "b", "C": "c"}, judges="crowd", targets=1, tests=0)
+    met: Counter[tuple[str, str]] = Counter()
+    for at in range(9):
+        campaign.enrol(f"w{at}", "crowd")
+        assignment = campaign.next_assignment(f"w{at}")
+        assert assignment is not None
+        (question,) = assignment.questions
+        campaign.answer(question.id, f"w{at}", Answer(Outcome.LEFT))
+        met[question.pair] += 1
+        assert max(met.values()) - min(met[pair] for pair in (("a", "b"), ("a", "c"), ("b", "c"))) <= 1
 
 
 def test_imported_votes_between_same_answers_count(store: Store, tmp_path: Path) -> None:
