@@ -20,6 +20,7 @@ from duelpool.store import Store, StoreError, open_store, schema
 from duelpool.web.access.links import ForgedLink, link_keys
 from duelpool.web.access.pages import safe_target
 from duelpool.web.access.sessions import COOKIE
+from support.clocks import move_time
 from support.managed import judge, key_for, managed
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, Person, new_store, seen_from, served
@@ -154,7 +155,7 @@ def test_role_in_one_campaign_comes_before_the_role_in_all() -> None:
 def test_session_expires(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     client = browser(app)
     sign_in(client)
-    monkeypatch.setattr(app.state.store.database, "now", lambda connection: time.time() + 13 * 3600)
+    move_time(app.state.store, monkeypatch, lambda: time.time() + 13 * 3600)
     assert client.get("/account").status_code == 403
 
 

@@ -14,6 +14,7 @@ from duelpool.access.administration import Administration
 from duelpool.store import schema
 from duelpool.web.access.sessions import COOKIE
 from duelpool.web.setup.keys import setup_key
+from support.clocks import move_time
 from support.managed import key_for, managed
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, Person, new_store, seen_from, served
@@ -68,7 +69,7 @@ def only(app: FastAPI) -> str:
 
 
 def later(app: FastAPI, monkeypatch: pytest.MonkeyPatch, days: float) -> None:
-    monkeypatch.setattr(app.state.store.database, "now", lambda connection: time.time() + days * DAY)
+    move_time(app.state.store, monkeypatch, lambda: time.time() + days * DAY)
 
 
 def test_signing_out_ends_the_session_on_the_server(app: FastAPI) -> None:

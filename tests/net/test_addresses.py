@@ -274,7 +274,16 @@ PRIVATE = [
 URLS = {(Settings, "completion_url"), (PanelSettings, "url"), (PanelAccess, "address")}
 NO_URLS = {
     Settings: {
-        *("strategy", "criterion", "currency", "guidelines", "consent", "identity_parameter", "panel"),
+        *(
+            "goal",
+            "strategy",
+            "criterion",
+            "currency",
+            "guidelines",
+            "consent",
+            "identity_parameter",
+            "panel",
+        ),
         *("panel_study", "completion_code", "failed_code", "stopped_code", "no_work_code"),
     },
     PanelSettings: {

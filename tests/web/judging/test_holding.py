@@ -21,6 +21,7 @@ from duelpool.records import Answer, Outcome, Pool
 from duelpool.store import schema
 from duelpool.store.leases import EXTENSIONS
 from support.campaigns import make_campaign
+from support.clocks import move_time
 from support.managed import key_for
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, TESTS, Person, crowd_settings, new_store, seen_from, served
@@ -46,7 +47,7 @@ class Time:
 
     def __init__(self, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ahead = 0.0
-        monkeypatch.setattr(app.state.store.database, "now", lambda connection: time.time() + self.ahead)
+        move_time(app.state.store, monkeypatch, lambda: time.time() + self.ahead)
 
 
 def extended(person: Person, question: str) -> Any:

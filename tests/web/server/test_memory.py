@@ -148,7 +148,7 @@ def test_a_state_in_use_survives_being_dropped(store: Store, monkeypatch: pytest
     let_go_meanwhile()
     assert live.with_state("one", None, lambda state: (state.position, others_reach(state))) == (10, False)
     let_go_meanwhile()
-    assert live.proposals("one", ALL, [], [], 10) == []
+    assert not live.proposals("one", ALL, [], [], 10)
     assert not live._cache  # asked was the one that was let go, and no other in its place
     assert live.sizes({"one": 10}, {}) == [5.0]  # which says nothing of the topic as it is now
 
@@ -159,7 +159,7 @@ def test_a_dropped_topic_is_still_known_to_have_no_question(store: Store) -> Non
     live = campaign.live
     heads = live.heads()
     for topic, head in heads.items():
-        assert live.proposals(topic, ALL, [], [], head) == []
+        assert not live.proposals(topic, ALL, [], [], head)
     assert live.sizes(heads, {}) == [0.0, 0.0]
     live.release_memory(seconds=0.0, lines_at_most=0)
     assert not live._cache
@@ -217,7 +217,7 @@ def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
 def test_a_judgment_takes_few_bytes_in_a_strategy(strategy: str, judgments: int, at_most: float) -> None:
     # The middle of three: a server of other tests may run in this process, and what it holds is traced too.
     grown = median(bytes_a_judgment(strategy, 40, judgments) for _ in range(3))
-    assert 10 < grown < at_most
+    assert 1 < grown < at_most
 
 
 # ---- texts

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -125,10 +126,17 @@ def back_up(
 ) -> CheckResult:
     """Copy a SQLite store to a new file while people judge, and check the copy; it is kept whatever is found.
 
-    The copy is checked, not the store: the server isn't held up, and what is checked is what would be restored.
+    The copy is checked, not the store: the server isn't held up, and what is checked is what would be restored. A copy
+    that can't be checked, such as on a full disk, is removed.
     """
     maintenance.back_up(store, output)
-    return check_store(output, begin=begin, advance=advance)
+    try:
+        return check_store(output, begin=begin, advance=advance)
+    except (DuelpoolError, OSError):
+        for each in (output, *(output.with_name(f"{output.name}{end}") for end in ("-wal", "-shm", "-head"))):
+            with suppress(OSError):
+                each.unlink()
+        raise
 
 
 def restore(
