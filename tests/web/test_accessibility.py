@@ -45,6 +45,7 @@ def test_every_page_has_an_accessibility_test() -> None:
         assert given & {"people", "manager"}, f"{name} is without people"
 
 
+@pytest.mark.long
 def test_the_first_pages_of_a_store_pass_axe(
     browser: Browser, people: People, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def test_the_pages_of_single_sign_on_pass_axe(browser: Browser, people: People, 
         visitors.close()
 
 
+@pytest.mark.long
 def test_the_account_pages_pass_axe(browser: Browser, people: People, tmp_path: Path) -> None:
     with open_site(tmp_path) as site:
         visitors = People(browser, site)

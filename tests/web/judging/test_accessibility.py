@@ -19,6 +19,7 @@ PIXEL = (
 )
 
 
+@pytest.mark.long
 def test_pages_before_judging_pass_axe(site: Site, people: People) -> None:
     campaign = site.crowd(steps=STEPS)
     person = people()
@@ -73,6 +74,7 @@ SUBJECT = Topic(
 )
 
 
+@pytest.mark.long
 def test_judging_passes_axe(site: Site, people: People) -> None:
     campaign = site.campaign(
         subjects=(SUBJECT,),

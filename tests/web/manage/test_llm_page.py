@@ -38,6 +38,7 @@ def let_judge(campaign: Campaign, provider: Provider, name: str, **terms: object
     LlmSession(LlmJudge.enrol(campaign, name, endpoint, made)).run()
 
 
+@pytest.mark.long
 def test_the_page_of_language_models(site: Site, people: People, provider: Provider) -> None:
     campaign = managed(site.store, "judged by a model", strategy="allpairs:repeats=3")
     manager = Manager(site, people(), campaign)
