@@ -115,6 +115,8 @@ def assert_conforms(described: Any, app: FastAPI, path: str, method: str, exampl
         if path.endswith("/events"):
             case.query = {**(case.query or {}), "seconds": 0}
         if "draft" in (case.path_parameters or {}) and known:
+            for old in app.state.drafts.all():  # there is a limit of drafts
+                old.clear()
             case.path_parameters["draft"] = app.state.drafts.new().id
             if "kind" in case.path_parameters:
                 case.path_parameters["kind"] = "runs"
