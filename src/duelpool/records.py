@@ -346,15 +346,42 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Certainty:
+    """How sure a result is, as chances over possible truths; a number is None where it isn't stated.
+
+    `best`: a best item is among those returned as best. `top_five`: the first of them is one of the five best items.
+    `top_share`: it is in the best `share` of the pool. `near_best`: the best item wins against it with a chance of at
+    most 0.5 + `epsilon`. `assumption` says in words what the chances rest on. With `by_chance` the judgments can't be
+    told from flipped coins, and no chance is stated.
+    """
+
+    best: float | None = None
+    top_five: float | None = None
+    top_share: float | None = None
+    near_best: float | None = None
+    share: float = 0.1
+    epsilon: float = 0.1
+    by_chance: bool = False
+    assumption: str = ""
+
+    def __post_init__(self) -> None:
+        stated = [self.best, self.top_five, self.top_share, self.near_best]
+        if any(each is not None and not 0 <= each <= 1 for each in stated):
+            raise BadRecord("A chance lies between 0 and 1.")
+        if self.by_chance and any(each is not None for each in stated):
+            raise BadRecord("Judgments that can't be told from chance state no number.")
+
+
+@dataclass(frozen=True, slots=True)
 class Levels:
     """Items in equivalence classes, the best first: the result of a strategy.
 
-    Items that the judgments don't separate share a level; `confidence` is the chance that the first level holds
-    the best item, where the strategy states one.
+    Items that the judgments don't separate share a level; `certainty` says how sure that is, where the strategy
+    states it.
     """
 
     levels: tuple[tuple[str, ...], ...]
-    confidence: float | None = None
+    certainty: Certainty | None = None
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -362,6 +389,11 @@ class Levels:
             if not level or not seen.isdisjoint(level) or len(set(level)) != len(level):
                 raise BadRecord("Levels are not empty, and no item is in two of them.")
             seen.update(level)
+
+    @property
+    def confidence(self) -> float | None:
+        """The chance that the first level holds a best item; None where it isn't stated."""
+        return None if self.certainty is None else self.certainty.best
 
     @property
     def best(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from duelpool.cli.executors import open_executor
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges import make_judges
-from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+from duelpool.records import Certainty, Judgment, Levels, PhaseClosed, Proposal
 from duelpool.simulation import (
     SimulationResult,
     Trial,
@@ -70,7 +70,7 @@ class RoundRobin:
     def result(self) -> Levels:
         scores = sorted(set(self.wins.values()), reverse=True)
         levels = tuple(tuple(item for item, won in self.wins.items() if won == score) for score in scores)
-        return Levels(levels, confidence=0.6)
+        return Levels(levels, Certainty(best=0.6))
 
     def most_judgments(self, n_items: int) -> int | None:
         return self.repeats * n_items * (n_items - 1) // 2

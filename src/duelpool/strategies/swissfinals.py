@@ -14,7 +14,7 @@ import numpy as np
 
 from duelpool.arrays import Floats, Indices
 from duelpool.errors import BadParameter
-from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
+from duelpool.records import Certainty, Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import Shortfall
 from duelpool.strategies.confidence import Evidence, stated_confidence
@@ -407,7 +407,7 @@ class SwissFinals:
                 outside.setdefault(float(standing[i]), []).append(items[i])
         levels.extend(tuple(level) for level in outside.values())
         levels.append(tuple(items[i] for i in np.flatnonzero(bad).tolist()))
-        return Levels(tuple(level for level in levels if level), self._stated_confidence())
+        return Levels(tuple(level for level in levels if level), Certainty(best=self._stated_confidence()))
 
 
 @dataclass(frozen=True, slots=True)

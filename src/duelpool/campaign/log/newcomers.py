@@ -157,7 +157,7 @@ class WithNewcomers:
             duel = each.strategy.result()
             tied = tuple(item for item in levels.best if item != each.best)
             first = tuple((*level, *tied) if each.best in level else level for level in duel.levels)
-            levels = Levels((*first, *levels.levels[1:]), duel.confidence)
+            levels = Levels((*first, *levels.levels[1:]), duel.certainty)
         return levels
 
     # ---- judgments needed
