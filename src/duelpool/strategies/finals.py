@@ -22,7 +22,6 @@ class Finals:
     members: Indices
     orders: OrderPosterior
     met: Ints
-    lost: float  # the chance that the best item isn't among them
 
     @property
     def stubborn(self) -> float:

@@ -1,8 +1,9 @@
-"""A Swiss tournament with a shrinking field, then finals by the exact posterior over the finalists' orders.
+"""A Swiss tournament with a shrinking field, then finals; the answer is taken from a posterior over all items.
 
 Items of equal score meet until few are left; no judgment is discarded, and an item may return to the field. The
 rest of the budget goes to the finalists: pairs are drawn by the chance of each finalist to be the best,
-summed exactly over all their orders and over how reliable the assessors may be.
+summed exactly over all their orders and over how reliable the assessors may be. What is returned, and how sure that is,
+comes from `posterior`: several models of how people judge, weighed by the answers.
 """
 
 import math
@@ -17,18 +18,18 @@ from duelpool.errors import BadParameter
 from duelpool.records import Certainty, Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import Shortfall
-from duelpool.strategies.confidence import Evidence, stated_confidence
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
+from duelpool.strategies.posterior.answer import Answer, Statement, answer_of
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
-from duelpool.strategies.tables.win_table import WinTable
+from duelpool.strategies.tables.win_table import DecidedPairs, WinTable
 
 SWISS = "swiss"
 FINALS = "swiss-finals"
 
 OUTSIDE = 0.2  # log weight of a point won against items that are no finalists
-LOST = 0.33  # log odds per point that an item outside the finals is the best
+LOOK_EVERY = 8  # judgments; so often it is asked whether the wanted confidence is reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,15 @@ class SwissFinals:
 
     `budget` is the number of judgments (7 an item when None), `cap` the most of one pair. While the field is
     pruned at most `games_per_round` games an item are pending at once, in the finals `finals_round` pairs:
-    fewer make better choices, more make fewer rounds. `prior` gives a score to items; with
-    `confidence` it is done once the best is that sure. An item leaves after `bad_votes` Bad votes. Items whose chance
-    to be the best is at least `tie_share` of the largest share the first level; with `top` above 1 the
-    answer is an order of single items instead.
+    fewer make better choices, more make fewer rounds. `prior` gives a score to items. With `confidence` it is done
+    once it is that sure that a best item is among those returned; with `epsilon` besides, that the first is as good as
+    the best within epsilon; with `top_share`, that the first is in this share of the pool. An item leaves after
+    `bad_votes` Bad votes. Items whose chance to be the best is at least `tie_share` of the largest share the first
+    level; with `top` above 1 the answer is an order of single items instead.
     """
 
     name: ClassVar[str] = "swissfinals"
-    version: ClassVar[int] = 2  # 2: the confidence, and with it when to stop, is stated by another rule
+    version: ClassVar[int] = 3  # 3: the answer, and how sure it is, come from a posterior over all items
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
@@ -106,11 +108,16 @@ class SwissFinals:
         at_once: int = 1,
         prior: Mapping[str, float] | None = None,
         confidence: float | None = None,
+        epsilon: float | None = None,
+        top_share: float | None = None,
         bad_votes: int = 1,
         tie_share: float = 0.3,
     ) -> None:
         _check_parameters(
             cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share
+        )
+        self.statement = Statement(
+            wanted=confidence, epsilon=epsilon, share=top_share, tie_share=tie_share, top=top
         )
         self.topic = topic
         self.seed = seed
@@ -119,8 +126,6 @@ class SwissFinals:
         self._budget = budget
         self.finals_round = finals_round
         self.at_once = at_once
-        self.confidence = confidence
-        self.tie_share = tie_share
         self.finalists = finalists or finalists_of(len(items), top)
         self.schedule = schedule_for(
             len(items), budget, cap=cap, finalists=self.finalists, games_per_round=games_per_round
@@ -131,7 +136,9 @@ class SwissFinals:
         self._seeding: _Seeding | None = None
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
-        self._answered: tuple[int, _Answer] | None = None
+        self._answered: tuple[int, Answer] | None = None
+        self._look: tuple[int, DecidedPairs] | None = None  # the judgments at the last look for enough confidence
+        self._looked: tuple[int, bool] = (-1, False)
         self._ranked: Indices | None = None
         self._still_pruning: bool | None = None
 
@@ -146,6 +153,8 @@ class SwissFinals:
             self._seeding = self._seed_now()
         places = self._table.add(event)
         self._ranked = self._still_pruning = None
+        if places is not None and self.statement.wanted is not None and not self._table.judgments % LOOK_EVERY:
+            self._look = (self._table.judgments, self._table.pairs())
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
 
@@ -236,9 +245,7 @@ class SwissFinals:
         wins = self._table.wins(members)
         beyond = self._standing()[members] - (wins - wins.T).sum(axis=1)
         orders = order_posterior(wins, outside=OUTSIDE * beyond, ranks=self.top > 1)
-        odds = np.exp(LOST * (seeding.standing[ranking] - seeding.standing[ranking].max(initial=0.0)))
-        lost = float(odds[self.finalists :].sum() / odds.sum()) if len(ranking) else 0.0
-        return Finals(members, orders, self._table.met(members), lost)
+        return Finals(members, orders, self._table.met(members))
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
@@ -266,15 +273,26 @@ class SwissFinals:
         if not self._table.judgments or self._pruning():
             return False
         finals = self.finals()
-        if self.confidence is not None and self._is_sure(finals, self.confidence):
+        if self._is_sure(finals):
             return True
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
 
-    def _is_sure(self, finals: Finals, wanted: float) -> bool:
-        """Whether the wanted confidence is reached, and by judgments of every finalist."""
-        judged = bool((self._table.games[finals.members] > 0).all())
-        return judged and (self._stated_confidence() or 0.0) >= wanted
+    def _is_sure(self, finals: Finals) -> bool:
+        """Whether the wanted confidence was reached at the last look, and by judgments of every finalist.
+
+        The finals' own posterior is the more confident one, and quick: where even that isn't sure, nothing is worked out.
+        """
+        wanted = self.statement.wanted
+        if wanted is None or self._look is None or not (self._table.games[finals.members] > 0).all():
+            return False
+        at, pairs = self._look
+        if self._looked[0] != at:
+            likely = finals.orders.first
+            hopeful = likely[likely >= self.statement.tie_share * likely.max(initial=0.0)].sum() >= wanted
+            whole = self.statement.by_best and not hopeful
+            self._looked = (at, not whole and self.statement.reached(self._answer_from(pairs, at)))
+        return self._looked[1]
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""
@@ -344,81 +362,37 @@ class SwissFinals:
 
     # ---- the answer
 
-    def _answer(self) -> "_Answer":
+    def _answer(self) -> Answer:
         if self._answered is None or self._answered[0] != self._table.judgments:
-            finals = self.finals()
-            chances, ranks = chances_to_win(finals, self._table)
-            order = np.argsort(-chances, kind="stable")
-            tied = int((chances >= self.tie_share * chances.max(initial=0.0)).sum())
-            if self.top > 1:
-                tied = min(1, len(order))
-            self._answered = (self._table.judgments, _Answer(finals, chances, ranks, order, tied))
+            answer = self._answer_from(self._table.pairs(), self._table.judgments)
+            self._answered = (self._table.judgments, answer)
         return self._answered[1]
 
-    def _stated_confidence(self) -> float | None:
-        """Return the chance that the first level holds the best item; None before the first judgment."""
-        if self._table.remaining < 2:
-            return 1.0 if self._table.remaining else None
-        if not self._table.judgments:
-            return None
-        answer = self._answer()
-        members, order = answer.finals.members, answer.order
-        standing = self._standing()[members]
-        thirds = np.sort(standing)[::-1][2:3]
-        return stated_confidence(
-            Evidence(
-                mass=float(answer.chances[order[: answer.tied]].sum()),
-                lost=answer.finals.lost,
-                spread=self._table.spread(members[order[:2]]),
-                lead=float(standing[order[: answer.tied]].max() - thirds.sum()),
-            )
-        )
+    def _answer_from(self, pairs: DecidedPairs, judgments: int) -> Answer:
+        finals = self.finals()
+        favoured = np.zeros(len(self._table.items))
+        favoured[finals.members] = chances_to_win(finals, self._table)[0]
+        chances = rng_for(self.seed, self.topic, self.name, "posterior", judgments)
+        prior = None if self._prior is None else OUTSIDE * self.prior_weight * self._prior
+        return answer_of(pairs, self._table.bad, self.statement, chances, favoured=favoured, prior=prior)
 
     @property
     def posterior(self) -> dict[str, float]:
-        """The chance of each finalist to be the best of the finalists."""
-        answer = self._answer()
-        items = self._table.items
-        return {
-            items[i]: float(p) for i, p in zip(answer.finals.members.tolist(), answer.chances, strict=True)
-        }
+        """The chance of each item to be a best one."""
+        return dict(zip(self._table.items, self._answer().best.tolist(), strict=True))
 
     @property
     def best_one(self) -> str | None:
         """The one item that is most likely the best; None when no item is left."""
-        answer = self._answer()
-        return self._table.items[answer.finals.members[answer.order[0]]] if len(answer.order) else None
+        levels = self._answer().levels
+        return self._table.items[levels[0][0]] if self._table.remaining else None
 
     def result(self) -> Levels:
-        """Return the tied best (or the ordered top), the other finalists, the rest by score, the Bad."""
-        answer = self._answer()
-        items, bad = self._table.items, self._table.bad
-        members = answer.finals.members
-        rest = answer.order[answer.tied :]
-        if answer.ranks is not None:
-            rest = rest[np.argsort(answer.ranks[rest], kind="stable")]
-        levels = [tuple(items[members[k]] for k in answer.order[: answer.tied].tolist())]
-        levels.extend((items[members[k]],) for k in rest.tolist())
-        standing = self._standing()
-        finalists = set(members.tolist())
-        outside: dict[float, list[str]] = {}
-        for i in np.argsort(-standing, kind="stable").tolist():
-            if not bad[i] and i not in finalists:
-                outside.setdefault(float(standing[i]), []).append(items[i])
-        levels.extend(tuple(level) for level in outside.values())
-        levels.append(tuple(items[i] for i in np.flatnonzero(bad).tolist()))
-        return Levels(tuple(level for level in levels if level), Certainty(best=self._stated_confidence()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The finals' answer at one moment: the finalists by their chance, of which the first `tied` share the top."""
-
-    finals: Finals
-    chances: Floats
-    ranks: Floats | None
-    order: Indices
-    tied: int
+        """Return the tied best (or the ordered top), the others by their mean rank, the Bad."""
+        answer, items = self._answer(), self._table.items
+        levels = [tuple(items[i] for i in level) for level in answer.levels]
+        bad = tuple(items[i] for i in np.flatnonzero(self._table.bad).tolist())
+        return Levels((*levels, bad) if bad else tuple(levels), answer.certainty)
 
 
 def _lead_written_in(proposal: str) -> float:
