@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from duelpool.errors import UnknownName
+from duelpool.records import Certainty
 from duelpool.simulation import SimulationResult, Trial, calibration_error
 from duelpool_reproduce import EXPERIMENTS, Experiment, MissingData
 from duelpool_reproduce.flagship import FlagshipReport, Reached, flagship, measured
@@ -146,7 +147,9 @@ def test_the_folder_reaches_only_those_who_read(tmp_path: Path) -> None:
 
 
 def outcome(confidence: float, *, right: bool, recall: float = 1.0) -> Trial:
-    return Trial("t", 9, (0,) if right else (1,), 1, right, right, recall, 9, 1, 1, confidence)
+    return Trial(
+        "t", 9, (0,) if right else (1,), 1, right, right, recall, 9, 1, 1, Certainty(best=confidence)
+    )
 
 
 def result_of(*outcomes: Trial) -> SimulationResult:

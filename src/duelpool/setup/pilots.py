@@ -18,7 +18,7 @@ from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import TopicTally, agreement_with_others
 from duelpool.errors import BadParameter
-from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
+from duelpool.judges import JudgeModel, SimulatedJudge, TrueOrder, make_judges
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.setup.forecasts import Forecast, every_strategy
 from duelpool.simulation import simulate
@@ -247,6 +247,12 @@ class _CountingJudge:
     @property
     def truth(self) -> Levels:
         return self.judge.truth
+
+    def true_order(self, rule: str) -> TrueOrder:
+        return self.judge.true_order(rule)
+
+    def win_chance(self, item: str, other: str) -> float:
+        return self.judge.win_chance(item, other)
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         outcome = self.judge.answer(topic, left, right, nth)
