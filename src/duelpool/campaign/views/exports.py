@@ -5,6 +5,7 @@ when it is complete. Files hold pseudonyms; identities never leave the store.
 """
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -260,6 +261,7 @@ def levels_in(tx: Reading, campaign: Campaign, progress: Progress) -> dict[str, 
         topics[topic] = {
             "levels": [list(level) for level in levels.levels] if read.judged else [],
             "confidence": levels.confidence,
+            "certainty": None if levels.certainty is None else dataclasses.asdict(levels.certainty),
             "judgments": read.usable,
             "done": read.strategy.done,
         }

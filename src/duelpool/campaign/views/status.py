@@ -17,14 +17,14 @@ from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.summary_rows import Caption, Summary
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views import summaries
+from duelpool.campaign.views import certainty, summaries
 from duelpool.campaign.views.reading import ReadTopic
 from duelpool.campaign.views.summaries import Summarised
 from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.deciders import ALL
-from duelpool.records import Proposal
+from duelpool.records import Certainty, Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow
 from duelpool.strategies.base import ask_lazily
@@ -39,7 +39,9 @@ class TopicStatus:
 
     `open` are questions that could be asked now, `held` judgments that wait for their assignment to end (they
     are among `judgments`), `parked` pairs that too many people could not judge. `expected` is about how many judgments
-    the topic takes in all: what the strategy expects, at least those that are there, leased and open.
+    the topic takes in all: what the strategy expects, at least those that are there, leased and open. `certainty` is
+    how sure the best items are, `confidence` the chance in it that a best one is among them, `statement` what it says
+    in words.
     """
 
     topic: str
@@ -55,6 +57,8 @@ class TopicStatus:
     done: bool
     best: tuple[str, ...]
     confidence: float | None
+    certainty: Certainty | None
+    statement: str
     waits: str
 
 
@@ -377,7 +381,9 @@ def _judged_topic(  # noqa: PLR0917
         parked=len(parked),
         done=known.done,
         best=known.levels[0] if known.levels else (),
-        confidence=known.confidence,
+        confidence=None if known.certainty is None else known.certainty.best,
+        certainty=known.certainty,
+        statement=certainty.in_words(known.certainty, len(known.levels[0]) if known.levels else 0),
         waits="" if known.done else _waits(state, opened, len(leased), known.held, len(parked)),
     )
 
@@ -409,6 +415,8 @@ def _graded_topic(
         done=not left,
         best=(),
         confidence=None,
+        certainty=None,
+        statement="",
         waits=_waits(state, open_now, leased.total(), 0, len(parked)) if left else "",
     )
 

@@ -6,7 +6,7 @@ It depends on the log, the pool, the test pairs and the fixed settings alone, so
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -14,7 +14,7 @@ from duelpool.campaign.log.newcomers import waiting_newcomers
 from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.deciders import ALL
-from duelpool.records import Proposal
+from duelpool.records import Certainty, Proposal
 from duelpool.store import log
 from duelpool.strategies.base import ask_lazily
 
@@ -47,7 +47,7 @@ class TopicSummary:
     by_strategy: int = 0  # the judgments that the strategy expects in all
     done: bool = False
     judged: bool = False
-    confidence: float | None = None
+    certainty: Certainty | None = None
     levels: tuple[tuple[str, ...], ...] = ()
     kept: int = 0
     closings: tuple[Closing, ...] = ()
@@ -58,6 +58,7 @@ class TopicSummary:
     def as_text(self) -> str:
         """Return the summary as JSON."""
         own = {name: getattr(self, name) for name in self.__slots__}
+        own["certainty"] = None if self.certainty is None else asdict(self.certainty)
         own["closings"] = [(each.phase, each.seq, each.time, each.survivors) for each in self.closings]
         own["assessors"] = {name: astuple(tally) for name, tally in self.assessors.items()}
         return json.dumps(own, ensure_ascii=False, separators=(",", ":"))
@@ -67,6 +68,7 @@ class TopicSummary:
         """Return a summary of this form; the tag of its row says that it has this form."""
         own: dict[str, Any] = json.loads(text)
         own["levels"] = tuple(map(tuple, own["levels"]))
+        own["certainty"] = None if own["certainty"] is None else Certainty(**own["certainty"])
         own["closings"] = tuple(
             Closing(phase, seq, time, tuple(survivors)) for phase, seq, time, survivors in own["closings"]
         )
@@ -94,7 +96,7 @@ def summarise(read: ReadTopic, tally: TopicTally) -> TopicSummary:
         by_strategy=0 if done else round(strategy.expected_judgments(items)),
         done=done,
         judged=judged,
-        confidence=levels.confidence,
+        certainty=levels.certainty,
         levels=levels.levels if judged else (),
         kept=len(kept_levels(read)) if read.usable else 0,
         closings=tuple(
