@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duelpool.errors import UnknownName
-from duelpool.simulation import Progress, SimulationResult, calibration_error, reliability, simulate
+from duelpool.simulation import Progress, SimulationResult, calibration_error, reliability
 from duelpool_reproduce.base import Cell, Experiment, Section
+from duelpool_reproduce.cells import NOT_KEPT, Cells
 from duelpool_reproduce.flagship_cells import BARS, BASELINE, FILES, PROBLEMS, Bar, FlagshipProblem, Range
 from duelpool_reproduce.verdicts import Measured
 
@@ -285,6 +286,7 @@ def flagship(
     data: Path | None = None,
     *,
     only: Iterable[str] | None = None,
+    cells: Cells = NOT_KEPT,
 ) -> FlagshipReport:
     """Run the flagship on every problem, or on `only` some; replays need the folder with the real data."""
     wanted = _chosen(only)
@@ -297,7 +299,7 @@ def flagship(
             continue
         judges = problem.judges_in(str(data))
         count = problem.trials(trials)
-        ours[problem.name] = simulate(
+        ours[problem.name] = cells.simulate(
             problem.strategy,
             judges,
             items=problem.items,
@@ -311,7 +313,7 @@ def flagship(
             case=problem.name,
         )
         if problem.beside:
-            theirs[problem.name] = simulate(
+            theirs[problem.name] = cells.simulate(
                 BASELINE,
                 judges,
                 items=problem.items,
@@ -347,4 +349,5 @@ FLAGSHIP_TABLE = Experiment(
     quick=12,
     seconds=(15, 3000),
     partial=True,
+    resumable=True,
 )
