@@ -166,7 +166,8 @@ def scorecard(
             _draw_reliability(right, name, line, "tab:blue")
     if len(reliable) > 1:
         right.plot([], [], color="0.75", linewidth=0.6, label="single problems")
-    right.legend(loc="upper left")
+    if reliable:
+        right.legend(loc="upper left")
     right.set_xlabel("stated confidence")
     right.set_ylabel("share that was right")
     right.grid(alpha=0.3)
