@@ -30,6 +30,7 @@ class Stepwise:
     first_questions_vary: ClassVar[bool] = False
     ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
     budget_per_item: ClassVar[int] = JUDGMENTS_PER_ITEM
+    only_to_compare: ClassVar[bool] = True  # for simulations; a forecast for people leaves it out
 
     def __init__(
         self,
