@@ -165,7 +165,7 @@ def test_an_interrupted_experiment_goes_on_cell_by_cell(
     tmp_path: Path, simulations: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only = ("A, K=10", "B, K=10")
-    whole = flagship(trials=2, seed=2, only=only)
+    whole = flagship(trials=2, seed=2, only=only, peers_on=())
     assert len(simulations) == 4
     counted = simulate
 
@@ -177,9 +177,9 @@ def test_an_interrupted_experiment_goes_on_cell_by_cell(
     with monkeypatch.context() as patch:
         patch.setattr("duelpool_reproduce.cells.simulate", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            flagship(trials=2, seed=2, only=only, cells=Cells(tmp_path))
+            flagship(trials=2, seed=2, only=only, peers_on=(), cells=Cells(tmp_path))
     simulations.clear()
-    resumed = flagship(trials=2, seed=2, only=only, cells=Cells(tmp_path))
+    resumed = flagship(trials=2, seed=2, only=only, peers_on=(), cells=Cells(tmp_path))
     assert len(simulations) == 2
     assert (resumed.ours, resumed.theirs) == (whole.ours, whole.theirs)
 
