@@ -26,24 +26,31 @@ class Certain(AllPairs):
     name: ClassVar[str] = "certain"
     goal: ClassVar[str] = "best"
     states: ClassVar[Mapping[str, Certainty]] = {}
+    slow_result: ClassVar[bool] = False
     worked_out: ClassVar[Counter[str]] = Counter()
-    """How often the result of each topic was worked out."""
-
+    """How often the result of each topic was worked out, once it had a judgment."""
     _kept: tuple[int, Levels] | None = None
+
+    @staticmethod
+    def meanwhile(topic: str) -> None:
+        """Do what a test wants while a result is worked out."""
 
     def result(self) -> Levels:
         """Return the levels with the topic's certainty; kept until the next judgment."""
         if self._kept is None or self._kept[0] != self._table.judgments:
             topic = self._seed[1]
-            self.worked_out[topic] += 1
-            stated = self.states.get(topic) if self._table.judgments else None
+            stated = None
+            if self._table.judgments:
+                self.worked_out[topic] += 1
+                self.meanwhile(topic)
+                stated = self.states.get(topic)
             self._kept = (self._table.judgments, Levels(super().result().levels, stated))
         return self._kept[1]
 
 
 @contextmanager
-def certain(states: Mapping[str, Certainty] = {}) -> Iterator[type[Certain]]:
+def certain(states: Mapping[str, Certainty] = {}, *, slow: bool = False) -> Iterator[type[Certain]]:
     """Give the strategy `certain` a row of the table of strategies, for as long as this is open."""
-    own = type("Certain", (Certain,), {"states": states, "worked_out": Counter()})
+    own = type("Certain", (Certain,), {"states": states, "slow_result": slow, "worked_out": Counter()})
     with patch.dict(STRATEGIES, {"certain": own}):
         yield own

@@ -22,7 +22,7 @@ from duelpool.store import open_store
 from support.campaigns import judge_all, make_campaign
 from support.certain import FULL, REFUSED, certain
 from support.managed import key_for
-from support.stores import BACK_ENDS, new_target
+from support.stores import new_target
 from support.visitors import ORIGIN, served
 
 STATEMENT = (
@@ -73,7 +73,7 @@ def test_a_stored_summary_keeps_the_whole_certainty(certainty: Certainty | None)
     assert TopicSummary.from_text(known.as_text()) == known
 
 
-@pytest.fixture(params=BACK_ENDS)
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A judged campaign of three topics: one states all, one is refused, one states nothing."""
     with new_target(request.param, tmp_path) as place, certain({"one": FULL, "two": REFUSED}):

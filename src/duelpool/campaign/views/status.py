@@ -41,7 +41,8 @@ class TopicStatus:
     are among `judgments`), `parked` pairs that too many people could not judge. `expected` is about how many judgments
     the topic takes in all: what the strategy expects, at least those that are there, leased and open. `certainty` is
     how sure the best items are, `confidence` the chance in it that a best one is among them, `statement` what it says
-    in words.
+    in words. `outdated`: best items and certainty are those of an earlier moment, or none yet; the present ones take
+    long, and are still to be worked out.
     """
 
     topic: str
@@ -59,6 +60,7 @@ class TopicStatus:
     confidence: float | None
     certainty: Certainty | None
     statement: str
+    outdated: bool
     waits: str
 
 
@@ -160,7 +162,7 @@ class CampaignStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures for a program."""
-        totals = ("items", "judgments", "expected", "open", "leased", "held", "parked", "done")
+        totals = ("items", "judgments", "expected", "open", "leased", "held", "parked", "done", "outdated")
         return {
             "campaign": self.campaign,
             "state": self.state,
@@ -175,17 +177,25 @@ class CampaignStatus:
         }
 
 
-def status(campaign: Campaign, progress: Callable[[int], None] | None = None) -> CampaignStatus:
+def status(
+    campaign: Campaign,
+    progress: Callable[[int], None] | None = None,
+    turns: summaries.Turns | None = None,
+) -> CampaignStatus:
     """Read the state of a campaign as of one moment; `progress(1)` follows each topic.
 
     A topic's log is read only where its summary is missing or old, or where its strategy must be asked. Summaries that
-    took long to work out are stored, if the store can be written.
+    took long to work out are stored, if the store can be written. With `turns`, so many results that take long are
+    worked out; the topics of the others are `outdated`.
     """
     rows: list[Summary] = []
+    left = None if turns is None else turns.left
 
     def work(tx: Reading) -> CampaignStatus:
         rows.clear()
-        return _status(tx, campaign, summaries.read(tx, campaign, rows.append), progress)
+        return _status(
+            tx, campaign, summaries.read(tx, campaign, rows.append, turns=summaries.Turns(left)), progress
+        )
 
     now = campaign.read(work)
     summaries.keep(campaign, rows)
@@ -380,11 +390,30 @@ def _judged_topic(  # noqa: PLR0917
         held=known.held,
         parked=len(parked),
         done=known.done,
-        best=known.levels[0] if known.levels else (),
-        confidence=None if known.certainty is None else known.certainty.best,
-        certainty=known.certainty,
-        statement=certainty.in_words(known.certainty, len(known.levels[0]) if known.levels else 0),
+        **_result_of(known),
         waits="" if known.done else _waits(state, opened, len(leased), known.held, len(parked)),
+    )
+
+
+def _result_of(known: TopicSummary) -> dict[str, Any]:
+    """Return what a topic's status has of its result."""
+    best = known.levels[0] if known.levels else ()
+    return {
+        "best": best,
+        "confidence": None if known.certainty is None else known.certainty.best,
+        "certainty": known.certainty,
+        "statement": certainty.in_words(known.certainty, len(best)),
+        "outdated": not known.stated,
+    }
+
+
+def with_result(view: TopicView, known: TopicSummary, grading: bool) -> TopicView:
+    """Return a topic's view with its result, once that is worked out."""
+    return dataclasses.replace(
+        view,
+        status=view.status if grading else dataclasses.replace(view.status, **_result_of(known)),
+        levels=known.levels,
+        kept=known.levels[: known.kept],
     )
 
 
@@ -417,6 +446,7 @@ def _graded_topic(
         confidence=None,
         certainty=None,
         statement="",
+        outdated=False,
         waits=_waits(state, open_now, leased.total(), 0, len(parked)) if left else "",
     )
 

@@ -13,9 +13,13 @@ from rich.table import Table
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.views.status import status as look
+from duelpool.campaign.views.summaries import Turns, work_out
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
+
+RESULTS_AT_ONCE = 200
+"""Results that take long and are worked out by one call, at most; they are stored."""
 
 
 def status(
@@ -43,7 +47,9 @@ def status(
         opened(store, campaign_name) as campaign,
         progress_bar("Reading", len(campaign.live.heads())) as advance,
     ):
-        now = look(campaign, advance)
+        turns = Turns(RESULTS_AT_ONCE)
+        work_out(campaign, turns)
+        now = look(campaign, advance, turns)
     if as_json:
         print_json(now.as_json())
     else:
@@ -109,6 +115,11 @@ def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
         if any(each.certainty is not None and each.certainty.by_chance for each in said):
             yield f"(chance): {NOT_FROM_CHANCE}"
     yield from filter(None, dict.fromkeys(on_what(each.certainty) for each in said))
+    if left := now.total("outdated"):
+        yield (
+            f"The best items of {left:,} topics aren't worked out yet. Run this again for {RESULTS_AT_ONCE} more; "
+            "`duelpool export --as levels` works out all, and a server does so in the background."
+        )
 
 
 def _best(topic: TopicStatus, names: Sequence[str], room: int | None = None) -> str:
