@@ -63,7 +63,10 @@ def test_a_certainty_in_words() -> None:
 def test_a_certainty_in_short_and_what_it_rests_on() -> None:
     assert [in_short(each) for each in (None, Certainty(), FULL, REFUSED)] == ["–", "–", "83 %", "chance"]
     assert on_what(FULL) == RESTS_ON
-    assert on_what(Certainty(assumption="independent answers.")) == "The chances assume independent answers."
+    assert (
+        on_what(Certainty(assumption="answers are independent."))
+        == "The chances assume that answers are independent."
+    )
     assert [on_what(each) for each in (None, REFUSED)] == ["", ""]
 
 

@@ -48,7 +48,7 @@ def on_what(certainty: Certainty | None) -> str:
     """Return a sentence on what the chances rest, empty where that isn't said."""
     if certainty is None or not certainty.assumption:
         return ""
-    verb = "hold" if certainty.assumption.startswith("if ") else "assume"
+    verb = "hold" if certainty.assumption.startswith("if ") else "assume that"
     return f"The chances {verb} {certainty.assumption.rstrip('.')}."
 
 
