@@ -52,8 +52,9 @@ def test_a_round_takes_the_pairs_of_the_largest_gain(ratings: list[int], data: s
     assert set(strategy._nearest(np.random.default_rng(0))) == pairs_by_definition(spread, met)
 
 
-def test_ratings_move_by_elos_rule_from_those_before_the_round() -> None:
-    strategy = InfoGainSwiss(("a", "b", "c", "d"), seed=0, budget=100)
+@pytest.mark.parametrize("K", [40, 300])  # with 300 ratings leave the usual range
+def test_ratings_move_by_elos_rule_from_those_before_the_round(K: int) -> None:
+    strategy = InfoGainSwiss(("a", "b", "c", "d"), seed=0, budget=100, K=K)
     ratings = dict.fromkeys("abcd", 1000.0)
     games = dict.fromkeys("abcd", 0)
     for _ in range(12):
@@ -65,7 +66,7 @@ def test_ratings_move_by_elos_rule_from_those_before_the_round() -> None:
             for item, surprise in ((winner, 1 - expected), (loser, expected - 1)):
                 games[item] += 1
                 usual = 800 <= before[item] <= 1200
-                step = 40 if games[item] < 5 else 20 if usual else 10
+                step = K if games[item] < 5 else K / 2 if usual else K / 4
                 ratings[item] = before[item] + step * surprise
             strategy.tell(Judgment("t", winner, loser, Outcome.LEFT, phase=proposal.phase))
         assert strategy._ratings.tolist() == pytest.approx([ratings[each] for each in "abcd"])

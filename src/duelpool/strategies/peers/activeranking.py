@@ -113,8 +113,8 @@ class ActiveRanking(InRounds):
         if self._separated and self._as_drawn and not self._table.bad.any():
             stated = Certainty(
                 best=1 - self.delta,
-                assumption="answers are independent, and the best item is the one that wins most often against "
-                "a random other",
+                assumption="that answers are independent, and that the best item is the one that wins most often "
+                "against a random other",
             )
             return replace(levels, certainty=stated)
         return levels

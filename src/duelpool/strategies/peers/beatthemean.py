@@ -119,10 +119,10 @@ class BeatTheMean(Stepwise):
         groups = [left, *([i] for i in reversed(self._removed))]
         levels = levels_by_score(self._table, np.round(self._shares(), 12), groups, split=1)
         if len(left) == 1 and self._as_drawn and self.gamma >= 1 and self._removed:
-            transitive = "strongly" if self.gamma == 1 else f"up to gamma = {self.gamma:g}"
+            transitive = "strong stochastic transitivity" if self.gamma == 1 else "stochastic transitivity"
+            relaxed = "" if self.gamma == 1 else f", relaxed by gamma = {self.gamma:g}"
             stated = Certainty(
-                best=1 - 1 / self.budget,
-                assumption=f"preferences are stochastically transitive, {transitive}",
+                best=1 - 1 / self.budget, assumption=f"{transitive} of the preferences{relaxed}"
             )
             return replace(levels, certainty=stated)
         return levels

@@ -88,7 +88,7 @@ class MergeRUCB(InBatches):
         levels = levels_by_score(self._table, share, self._left_and_dropped())
         if self._contenders() == 1 and self._table.judgments and inside.all():
             stated = Certainty(
-                best=1 - self.delta, assumption="one item wins against each other more often than not"
+                best=1 - self.delta, assumption="that one item wins against each other more often than not"
             )
             return replace(levels, certainty=stated)
         return levels
