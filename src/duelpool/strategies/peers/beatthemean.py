@@ -89,7 +89,7 @@ class BeatTheMean(Stepwise):
         """Return how far off the share of an arm with this many comparisons may be."""
         if not games:
             return 1.0
-        return 3 * self.gamma**2 * math.sqrt(math.log(2 * self.budget * len(self._in)) / games)
+        return 3 * self.gamma * self.gamma * math.sqrt(math.log(2 * self.budget * len(self._in)) / games)
 
     def _remove(self, i: int) -> None:
         """Take an arm out, and the comparisons of the others with it."""
