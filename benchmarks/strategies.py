@@ -21,6 +21,7 @@ from duelpool.records import Judgment, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.strategies.base import Strategy
+from duelpool.strategies.parameters import parameters_of
 
 ASK_MILLISECONDS = 50.0
 PAIRS = 10
@@ -47,7 +48,7 @@ def make(name: str, items: tuple[str, ...]) -> Strategy:
     if name == "difference":
         shuffled = [items[at] for at in rng_for(1, "rankings").permutation(len(items))]
         extra = {"run_a": items, "run_b": tuple(shuffled), "early_stopping": False}
-    if name in {"dts", "mergedts", "round-efficient", "swissfinals"}:
+    if "budget" in parameters_of(STRATEGIES[name]):
         extra = {"budget": JUDGMENTS_PER_ITEM * len(items) + PAIRS}  # not done when the last ask is timed
     return make_strategy(name, items, seed=1, topic="bench", cap=6, **extra)
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from duelpool.errors import UnknownName
+from duelpool.records import Certainty
 from duelpool.simulation import SimulationResult, Trial, calibration_error
+from duelpool.strategies import STRATEGIES
 from duelpool_reproduce import EXPERIMENTS, Experiment, MissingData
 from duelpool_reproduce.flagship import FlagshipReport, Reached, flagship, measured
-from duelpool_reproduce.flagship_cells import BARS, FILES, PROBLEMS, Bar, FlagshipProblem
+from duelpool_reproduce.flagship_cells import BARS, FILES, PEERS, PROBLEMS, QUICK_PEERS, Bar, FlagshipProblem
 from duelpool_reproduce.verdicts import VerdictCounts
 
 SMALL = ("A, K=10", "B, K=10", "top 5: A, K=10")
@@ -20,7 +22,7 @@ SMALL = ("A, K=10", "B, K=10", "top 5: A, K=10")
 
 @pytest.fixture(scope="module")
 def small() -> FlagshipReport:
-    return flagship(trials=6, seed=2, only=SMALL)
+    return flagship(trials=6, seed=2, only=SMALL, peers_on=("A, K=10",))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,9 @@ def test_ours_and_prefbest_stand_beside_the_bar(small: FlagshipReport) -> None:
 
 
 def test_the_report_can_be_read_by_people_and_programs(small: FlagshipReport) -> None:
-    reached, taken, pooled = small.sections()
+    reached, taken, peers, pooled = small.sections()
+    assert [row[0] for row in peers.rows] == ["A, K=10"]
+    assert len(peers.columns) == 2 + len(PEERS)
     assert [row[1] for row in reached.rows] == [f"{row.theirs:.3f}" for row in small.reached()]
     assert len(reached.rows) == len(taken.rows) == len(SMALL)
     assert sum(int(str(row[2])) for row in pooled.rows) == 18
@@ -80,8 +84,43 @@ def test_the_report_can_be_read_by_people_and_programs(small: FlagshipReport) ->
     assert values["confidence"]["pooled_error"] == small.pooled_error
     assert {row["problem"] for row in values["figures"]} == set(SMALL)
     assert len(values["simulations"]) == 5
+    assert [row["strategy"] for row in values["peers"]] == list(PEERS)
     assert len(small.figures().as_csv().splitlines()) == 4
     assert len(small.drawing().axes) == 2
+
+
+def test_peers_are_run_on_a_share_of_the_trials_and_the_slow_ones_not_on_large_pools() -> None:
+    by_name = {problem.name: problem for problem in PROBLEMS}
+    assert set(PEERS) <= set(STRATEGIES)
+    assert by_name["A"].peers == by_name["dl21 raw"].peers == tuple(PEERS)
+    assert by_name["A, K=300"].peers == QUICK_PEERS
+    assert by_name["A, K=1000"].peers == by_name["A, cap 3"].peers == ()
+    assert [by_name[name].peer_trials(2000) for name in ("A", "A, K=300")] == [200, 30]
+    assert by_name["A"].peer_trials(1) == 1
+
+
+def test_a_peer_that_finds_the_best_more_often_is_named(small: FlagshipReport) -> None:
+    right, wrong = (result_of(*(outcome(0.5, right=each),) * 60) for each in (True, False))
+    ours = small.ours | {"A, K=10": wrong}
+    report = replace(small, ours=ours, peers={"A, K=10": {"rucb": right, "parwis": wrong}})
+    assert report.beaten() == ("rucb on A, K=10 (1.000 against 0.000)",)
+    assert any("rucb on A, K=10" in note for note in report.notes())
+    one = replace(small, ours=ours, peers={"A, K=10": {"rucb": result_of(outcome(0.5, right=True))}})
+    assert one.beaten() == ()  # one trial says nothing
+    (section,) = [each for each in one.sections() if each.title.startswith("Peers")]
+    assert section.rows == (("A, K=10", "0.000", "", "", "", "1.000", "", ""),)
+
+
+def test_a_problem_whose_trials_all_refuse_to_state_a_confidence_has_no_error(small: FlagshipReport) -> None:
+    refused = replace(outcome(0.5, right=True), certainty=Certainty(by_chance=True))
+    report = replace(small, ours=small.ours | {"A, K=10": result_of(refused)})
+    assert set(report.errors()) == set(SMALL) - {"A, K=10"}
+    assert [row[-1] for row in report.sections()[1].rows if row[0] == "A, K=10"] == [""]
+    silent = replace(small, ours=dict.fromkeys(SMALL, result_of(refused)), peers={})
+    assert silent.pooled_error is None
+    assert json.dumps(silent.as_json())
+    assert silent.sections()[-1].rows == ()
+    assert len(silent.drawing().axes) == 2
 
 
 def test_a_figure_below_its_bar_is_not_explained(small: FlagshipReport) -> None:
@@ -146,7 +185,9 @@ def test_the_folder_reaches_only_those_who_read(tmp_path: Path) -> None:
 
 
 def outcome(confidence: float, *, right: bool, recall: float = 1.0) -> Trial:
-    return Trial("t", 9, (0,) if right else (1,), 1, right, right, recall, 9, 1, 1, confidence)
+    return Trial(
+        "t", 9, (0,) if right else (1,), 1, right, right, recall, 9, 1, 1, Certainty(best=confidence)
+    )
 
 
 def result_of(*outcomes: Trial) -> SimulationResult:

@@ -484,6 +484,13 @@ def replays_read_the_data(report: Any) -> None:
     assert report.compared()[-1].figure == "all figures: ours less the bar, mean"
 
 
+def real_votes_are_read(report: Any) -> None:
+    assert report.left_out == ()
+    assert len(report.whole) == len(report.stopping) >= 24
+    assert [row.figure for row in report.compared() if row.figure.startswith("all problems: best")]
+    assert len(report.drawing().axes) == 2
+
+
 def nineteen_topics_have_a_prior(report: Any) -> None:
     """The LLM's scores agree with people as Kendall's tau .27, worked out beforehand."""
     assert (report.topics, report.agreement) == (19, pytest.approx(0.27, abs=0.01))
@@ -540,6 +547,7 @@ MORE: dict[str, Callable[[Any], None]] = {  # what else is known of a report
     "agreement": shares_of_agreement_are_the_known_ones,
     "growth": every_size_is_run,
     "reuse": best_items_are_more_reusable_than_grades,
+    "calibration": real_votes_are_read,
     "flagship": replays_read_the_data,
     "informed": nineteen_topics_have_a_prior,
     "budget": pairs_are_cheaper_by_the_formula,
@@ -548,7 +556,7 @@ WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # coun
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
-FEW_TRIALS = {"figure3": 8, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
+FEW_TRIALS = {"calibration": 1, "figure3": 8, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
 """Experiments that `make test-statistics` runs with few trials, and `make test-all` in their whole quick form."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from duelpool.agreement import find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what, percent
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation
@@ -93,21 +94,27 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
             (
                 topic.text or topic.topic,
                 ", ".join(topic.best[:3]),
-                None if topic.confidence is None or not topic.best else f"{topic.confidence:.2f}",
+                in_short(topic.certainty) if topic.statement else None,
                 topic.judgments,
                 text if len(text) <= SHOWN else f"{text[: SHOWN - 1].rstrip()}…",
             )
         )
-    columns = ("question", "best", "confidence", "judgments", "its text")
-    sure = [view.status.confidence for view in snapshot.topics if view.status.confidence is not None]
+    columns = ("question", "best", "certainty", "judgments", "its text")
     words = [f"{snapshot.strategy} asked {snapshot.total('judgments'):,} times in {len(rows)} topics."]
-    if sure:
+    tables = [Table(columns, tuple(rows), caption="Topic by topic")]
+    said = [view.status for view in snapshot.topics if view.status.statement]
+    if sure := [topic.confidence for topic in said if topic.confidence is not None]:
         words.append(
-            f"Its mean confidence that the best is among those returned is {sum(sure) / len(sure):.2f}."
+            "Certainty is the chance that a best item is among those named: "
+            f"{percent(sum(sure) / len(sure))} on average over the {len(sure)} topics where it is stated."
         )
-    return Chapter(
-        "Best answers", tuple(words), tables=(Table(columns, tuple(rows), caption="Topic by topic"),)
-    )
+    if refused := sum(topic.certainty is not None and topic.certainty.by_chance for topic in said):
+        words.append(f'Of {refused} topics the certainty is "chance". {NOT_FROM_CHANCE}')
+    words += filter(None, dict.fromkeys(on_what(topic.certainty) for topic in said))
+    if said:
+        stated = tuple((topic.text or topic.topic, topic.statement) for topic in said)
+        tables.append(Table(("question", "certainty"), stated, caption="How sure the best are", folded=True))
+    return Chapter("Best answers", tuple(words), tables=tuple(tables))
 
 
 def _people(snapshot: CampaignStatus) -> Chapter:

@@ -139,6 +139,7 @@ def test_judges_of_every_kind(tmp_path: Path) -> None:
         ),
         (["--strategy", "prefbest", "--case", "A", "--budget", "much"], BadParameter, "isn't a budget"),
         (["--strategy", "prefbest", "--case", "A", "--plot", "x.gif"], BadParameter, "picture format"),
+        (["--strategy", "prefbest", "--case", "A", "--truth", "coplend"], UnknownName, "'copeland'"),
     ],
 )
 def test_bad_input_is_refused_with_a_remedy(
@@ -165,3 +166,36 @@ def test_names_and_sizes_are_read() -> None:
     assert curve_points("50", 100)[-1] == 50
     assert curve_points("2K", 10)[-1] == 20
     assert curve_points(None, None)[-1] == 1000
+
+
+# ---- calibration
+
+SWISS = ["simulate", "--strategy", "swissfinals", "--case", "A", "--items", "8", "--trials", "12"]
+
+
+def test_calibration_is_printed_by_bins_and_those_who_state_nothing_are_left_out(tmp_path: Path) -> None:
+    text = printed("--calibration", "--strategy", "knockout", base=SWISS)
+    assert "Stated and right: swissfinals, 8 items" in text
+    assert "a best item is returned" in text
+    assert "Stated and right: knockout" not in text
+    figures = json.loads(printed("--calibration", "--json", "--plot", str(tmp_path / "c.svg"), base=SWISS))
+    bins = figures["calibration"]["best"]["bins"]
+    assert sum(row["trials"] for row in bins) <= 12
+    assert "stated confidence" in (tmp_path / "c.svg").read_text()
+    assert "calibration" not in json.loads(printed("--json", base=SWISS))
+
+
+def test_calibration_of_strategies_that_state_nothing_is_refused_before_any_trial() -> None:
+    done = CliRunner().invoke(app, [*TOURNAMENT, "--calibration", "--trials", "1000000"])
+    assert isinstance(done.exception, BadParameter)
+    assert "no chance is stated by allpairs" in str(done.exception)
+
+
+def test_early_stops_and_missing_condorcet_winners_are_told() -> None:
+    swiss = [*SWISS[:2], "swissfinals:confidence=.5", *SWISS[3:]]
+    text = " ".join(printed("--budget", "7K", base=swiss).split())
+    assert "stopped before its budget was spent in" in text
+    case_b = [*TOURNAMENT[:4], "B", *TOURNAMENT[5:]]
+    text = " ".join(printed("--truth", "condorcet", base=case_b).split())
+    assert "no item beats all others in 20 of 20 trials" in text
+    assert "truth: condorcet" in text

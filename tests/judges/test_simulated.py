@@ -13,6 +13,7 @@ from duelpool.judges import JUDGES, make_judges, simulated
 from duelpool.judges.base import Dice, SimulatedJudge
 from duelpool.judges.replayed import STRENGTH_SD, fitted_strengths, replayed_wins, win_counts
 from duelpool.judges.simulated import Fallible, MatrixJudge, OrderJudge, levels_by_score
+from duelpool.judges.truth import TRUTHS
 from duelpool.records import Judgment, Levels, Outcome
 
 ITEMS = tuple("abcdefgh")
@@ -374,7 +375,90 @@ def test_a_large_pool_is_judged_as_by_its_matrix(monkeypatch: pytest.MonkeyPatch
     whole = make_judges(spec).judge("t", items, 4)
     monkeypatch.setattr(simulated, "MATRIX_AT_MOST", 10)
     by_row = make_judges(spec).judge("t", items, 4)
-    assert by_row.truth == whole.truth
+    assert all(by_row.true_order(rule) == whole.true_order(rule) for rule in TRUTHS)
+    assert by_row.win_chance("i003", "i140") == whole.win_chance("i003", "i140")
     answers = [whole.answer("t", *question) for question in pairs if question[0] != question[1]]
     assert [by_row.answer("t", *question) for question in pairs if question[0] != question[1]] == answers
     assert len(set(answers)) > 1
+
+
+# ---- what the truth is
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_every_judge_has_a_truth_by_every_rule_and_chances_that_add_up(name: str, tmp_path: Path) -> None:
+    model = make_judges(example_specs(tmp_path)[name])
+    topic, items = next(iter(model.pools.items()), ("t", ITEMS[: model.size]))
+    judge = model.judge(topic, items, 5)
+    assert judge.true_order("borda").levels == judge.truth
+    for rule in TRUTHS:
+        assert sorted(item for level in judge.true_order(rule).levels.levels for item in level) == sorted(
+            items
+        )
+    for a in items:
+        for b in set(items) - {a}:
+            assert judge.win_chance(a, b) + judge.win_chance(b, a) == pytest.approx(1)
+    with pytest.raises(UnknownName, match="no truth called 'bord'"):
+        judge.true_order("bord")
+
+
+def matrix_judge(*rows: str) -> MatrixJudge:
+    wins = np.array([[float(word) for word in row.split()] for row in rows])
+    return MatrixJudge(tuple("abcdefgh"[: len(rows)]), wins, Dice(0))
+
+
+def test_the_condorcet_winner_may_be_second_by_borda() -> None:
+    judge = matrix_judge(".5 .6 .6 .6", ".4 .5 1 1", ".4 0 .5 .5", ".4 0 .5 .5")
+    assert judge.truth == Levels((("b",), ("a",), ("c", "d")))
+    copeland = judge.true_order("copeland")
+    assert copeland.levels == Levels((("a",), ("b",), ("c", "d")))
+    condorcet = judge.true_order("condorcet")
+    assert (condorcet.levels, condorcet.rule) == (copeland.levels, "condorcet")
+
+
+def test_copeland_is_the_truth_where_no_item_beats_all_others() -> None:
+    cycle = matrix_judge(".5 .9 .2 .9", ".1 .5 .9 .9", ".8 .1 .5 .9", ".1 .1 .1 .5")
+    order = cycle.true_order("condorcet")
+    assert (order.levels, order.rule) == (Levels((("a", "b", "c"), ("d",))), "copeland")
+    assert OrderJudge(Levels((("a", "b"), ("c",)))).true_order("condorcet").rule == "copeland"
+    assert OrderJudge(Levels((("a",), ("b", "c")))).true_order("condorcet").rule == "condorcet"
+    assert make_judges("case-b").judge("t", ITEMS, 1).true_order("condorcet").rule == "copeland"
+    assert make_judges("case-a").judge("t", ITEMS, 1).true_order("condorcet").rule == "condorcet"
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8))
+@settings(max_examples=30)
+def test_copeland_counts_the_items_beaten(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.choice([0.2, 0.5, 0.7], (size, size)), 1)
+    wins = upper + np.tril(1 - upper.T, -1) + 0.5 * np.eye(size)
+    items = ITEMS[:size]
+    score = {
+        item: sum(
+            1.0 if wins[at, other] > 0.5 else 0.5 if wins[at, other] == 0.5 else 0.0
+            for other in range(size)
+            if other != at
+        )
+        for at, item in enumerate(items)
+    }
+    order = MatrixJudge(items, wins, Dice(0)).true_order("condorcet")
+    assert [{score[item] for item in level} for level in order.levels.levels] == [
+        {value} for value in sorted(set(score.values()), reverse=True)
+    ]
+    assert (order.rule == "condorcet") == (max(score.values()) == size - 1)
+
+
+@pytest.mark.parametrize(
+    "spec", ["case-a:q=.8", "case-a:q=.8,ties=.4", "case-b:error=.2,guess=.3", "bt:bad=.5,error=.1"]
+)
+def test_win_chances_are_those_of_the_answers(spec: str) -> None:
+    judge = make_judges(spec).judge("t", ITEMS, 3)
+    order = in_order(judge)
+    for a, b in ((order[0], order[-1]), (order[-1], order[1]), (order[-2], order[-1])):
+        found = shares(judge, a, b, 4000)
+        won = sum(
+            share * (1.0 if outcome in {Outcome.LEFT, Outcome.RIGHT_BAD} else 0.5)
+            for outcome, share in found.items()
+            if outcome not in {Outcome.RIGHT, Outcome.LEFT_BAD}
+        )
+        assert judge.win_chance(a, b) == pytest.approx(won, abs=0.03)

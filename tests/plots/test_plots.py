@@ -18,6 +18,7 @@ from duelpool.plots import (
     reliability_plot,
     save_figure,
     scorecard,
+    stated_and_right,
 )
 from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.panels import Bars, panels
@@ -171,3 +172,16 @@ def test_bar_without_a_value_leaves_its_place_empty() -> None:
 def test_svg_text_is_reproducible() -> None:
     one, again = (svg_text(panels([Bars("title", "y", ("a", "b"), {"one": (1.0, 2.0)})])) for _ in range(2))
     assert one == again
+
+
+def test_problems_that_state_too_much_are_marked() -> None:
+    rows = {"too sure": (0.8, 0.5), "modest": (0.4, 0.6), "silent": (None, 0.3)}
+    left, right = stated_and_right(rows, 0.1, [ReliabilityBin(0.8, 0.5, 3)]).axes
+    joined = [line for line in left.get_lines() if line.get_linewidth() == 2 and values(line.get_xdata())]
+    assert [(values(line.get_xdata()), line.get_color()) for line in joined] == [
+        ([0.8, 0.5], "tab:orange"),
+        ([0.4, 0.6], "0.7"),
+    ]
+    assert [label.get_text() for label in left.get_yticklabels()] == list(rows)
+    assert names_in(right) == ["all problems"]
+    assert stated_and_right(rows, 0.1, []).axes[1].get_legend() is None

@@ -28,7 +28,7 @@ BANNED = {
     r"\bleave it as it is\b": "'Cancel'",
     # verbs in a private sense
     r"\b(stands?|stood)\b(?! (out|for)\b)": "'is', 'appears', 'has'",
-    r"\b(is|are|was|were|be|been|being) told\b(?! apart\b)": "'is shown', 'is reported', 'the output says'",
+    r"\b(is|are|was|were|be|been|being) told\b(?! (apart|from)\b)": "'is shown', 'is reported', 'the output says'",
     r"\b(hears?|heard)\b": "'receives', 'reads'",
     r"\bmend(s|ed|ing)?\b": "'correct', 'fix'",
     r"\b(looks?|look) (anew|again)\b": "'check again', 'reload'",
@@ -167,6 +167,7 @@ def complaints(text: str, banned: dict[str, str]) -> list[str]:
 def test_a_banned_word_is_noticed() -> None:
     assert complaints("Twins merged. Nobody is told.", BANNED) != []
     assert complaints("These runs can be told apart, and one stands out.", BANNED) == []
+    assert complaints("Answers that can't be told from chance state no number.", BANNED) == []
     assert complaints("Die Seite sieht von selbst nach.", GERMAN) != []
 
 

@@ -201,7 +201,11 @@ def test_comparison_survives_json_and_another_process() -> None:
     compared = compare(small, lambda now: left.append(now.left))
     assert left == sorted(left, reverse=True)
     assert left[-1] == compared.left == 0
-    assert {each.strategy for each in compared.forecasts} == set(every_strategy())
+    assert {each.strategy for each in compared.forecasts} == {
+        *("swissfinals", "prefbest", "topk", "knockout", "allpairs", "sorting", "carry-on")
+    }
+    chosen = Comparison((2,), "dts", Pay(), 6, 1)
+    assert set(chosen.strategies()) == {"dts", *small.strategies()}, "one that is chosen is compared too"
     assert compared.recommendation is not None
 
 

@@ -16,12 +16,14 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges import make_judges
 from duelpool.records import Certainty, Judgment, Levels, PhaseClosed, Proposal
 from duelpool.simulation import (
+    Calibration,
     SimulationResult,
     Trial,
     judgments_allowed,
     processes,
     reliability,
     simulate,
+    stated_in_bins,
 )
 from duelpool.simulation.cost import Pay, estimate
 from duelpool.simulation.trial import top_recall
@@ -301,6 +303,7 @@ def test_json_describes_the_simulation() -> None:
         "cap",
         "seed",
         "trials",
+        "truth",
         "found",
         "one",
         "both",
@@ -312,6 +315,17 @@ def test_json_describes_the_simulation() -> None:
         "rounds",
         "top5_recall",
         "seconds",
+        "mean_rank",
+        "regret",
+        "stated",
+        "right",
+        "refused",
+        "top5",
+        "top_share",
+        "near_best",
+        "stopped",
+        "right_when_stopped",
+        "judgments_when_stopped",
         "curve",
     ]
     assert summary["strategy"] == "toy-round-robin"
@@ -330,17 +344,17 @@ TRIAL = Trial(
     comparisons=10,
     same_pair=2,
     rounds=3,
-    confidence=0.85,
+    certainty=Certainty(best=0.85),
 )
 
 
 def test_shares_are_shares_of_the_trials() -> None:
     trials = (
         TRIAL,
-        replace(TRIAL, ranks=(0, 0, 1), single=False, comparisons=13, confidence=0.87),
-        replace(TRIAL, ranks=(2,), single=False, same_pair=5, top_recall=0.4, confidence=0.15),
-        replace(TRIAL, ranks=(), single=False, rounds=7, confidence=None),
-        replace(TRIAL, bests=3, ranks=(0, 0), single=False, confidence=None),  # two of three: not all
+        replace(TRIAL, ranks=(0, 0, 1), single=False, comparisons=13, certainty=Certainty(best=0.87)),
+        replace(TRIAL, ranks=(2,), single=False, same_pair=5, top_recall=0.4, certainty=Certainty(best=0.15)),
+        replace(TRIAL, ranks=(), single=False, rounds=7, certainty=None),
+        replace(TRIAL, bests=3, ranks=(0, 0), single=False, certainty=None),  # two of three: not all
     )
     result = SimulationResult("s", "c", 5, "", None, 0, trials)
     assert (result.found, result.one, result.both, result.single) == (0.6, 0.2, 0.2, 0.2)
@@ -357,13 +371,13 @@ def test_shares_are_shares_of_the_trials() -> None:
 
 
 def test_reliability_needs_a_stated_confidence() -> None:
-    silent = SimulationResult("s", "c", 5, "", None, 0, (replace(TRIAL, confidence=None),))
+    silent = SimulationResult("s", "c", 5, "", None, 0, (replace(TRIAL, certainty=None),))
     with pytest.raises(BadParameter, match="states a confidence"):
         reliability([silent])
 
 
 def test_a_confidence_of_one_is_in_the_last_bin() -> None:
-    sure = SimulationResult("s", "c", 5, "", None, 0, (replace(TRIAL, confidence=1.0),))
+    sure = SimulationResult("s", "c", 5, "", None, 0, (replace(TRIAL, certainty=Certainty(best=1.0)),))
     assert [row.stated for row in reliability([sure])] == [1.0]
 
 
@@ -455,3 +469,151 @@ def test_items_are_shown_on_both_sides() -> None:
 def test_a_last_assignment_that_is_not_full_is_paid() -> None:
     cost = estimate([3, 3, 1], "allpairs", Pay(reward=199, fee_percent=20, questions=5))
     assert (cost.judgments, cost.assignments, cost.cost) == (6, 2, 2 * (199 + 40))
+
+
+# ---- how good the first item is, and what is stated of it
+
+
+class LastFirst(RoundRobin):
+    """Returns the items in the order of their names, the last first."""
+
+    def result(self) -> Levels:
+        return Levels(tuple((item,) for item in sorted(self.wins, reverse=True)))
+
+
+@pytest.mark.parametrize(
+    ("truth", "rank", "regret", "missing"),
+    [("borda", 3.0, 0.4, 0), ("copeland", 4.0, 0.1, 0), ("condorcet", 4.0, 0.1, 0)],
+)
+def test_rank_and_regret_are_those_of_the_first_item(
+    truth: str, rank: float, regret: float, missing: int, tmp_path: Path
+) -> None:
+    """By Borda b, a, then c; a beats all others, though by little, and e is beaten by all but d."""
+    file = tmp_path / "votes.txt"
+    wins = {"ab": 6, "ac": 6, "ad": 6, "ae": 6, "bc": 9, "bd": 9, "be": 9, "cd": 6, "ce": 6, "de": 1}
+    lines = [
+        f"t {pair[0]} {pair[1]} {pair[0] if at < won else pair[1]}"
+        for pair, won in wins.items()
+        for at in range(10)
+    ]
+    file.write_text("\n".join(lines))
+    result = simulate(LastFirst, f"replay:file={file}", trials=2, truth=truth)
+    assert (result.mean_rank, result.no_condorcet) == (rank, missing)
+    assert result.regret == pytest.approx(regret)
+    assert result.as_json()["truth"] == truth
+    assert result.as_json()["mean_rank"] == rank
+
+
+def test_the_regret_is_by_the_best_that_beats_most(tmp_path: Path) -> None:
+    """Two bests, even with each other: one beats the third by .4 and the fourth by .1, the other the reverse."""
+    file = tmp_path / "matrix.txt"
+    file.write_text(".5 .5 .9 .6\n.5 .5 .6 .9\n.1 .4 .5 .5\n.4 .1 .5 .5\n")
+    two_bests = simulate(LastFirst, f"matrix:file={file}", trials=40, seed=2)
+    assert {round(trial.regret, 9) for trial in two_bests.outcomes} == {0.0, 0.4}
+    assert {trial.better for trial in two_bests.outcomes} == {0, 2}
+    assert all((trial.regret == 0) == (trial.better == 0) == trial.single for trial in two_bests.outcomes)
+
+
+def test_no_answer_is_worse_than_the_last_item() -> None:
+    class Silent(RoundRobin):
+        def result(self) -> Levels:
+            return Levels(())
+
+    result = simulate(Silent, "order", items=4, trials=1)
+    assert (result.mean_rank, result.regret, result.calibration().stated) == (5.0, 0.5, None)
+
+
+def test_trials_without_a_condorcet_winner_are_counted() -> None:
+    result = simulate(RoundRobin, "case-b", items=6, trials=5, truth="condorcet")
+    assert result.no_condorcet == result.as_json()["no_condorcet"] == 5
+    assert result.outcomes == tuple(
+        replace(trial, no_condorcet=True)
+        for trial in simulate(RoundRobin, "case-b", items=6, trials=5, truth="copeland").outcomes
+    )
+    assert (
+        "no_condorcet" not in simulate(RoundRobin, "case-a", items=6, trials=5, truth="condorcet").as_json()
+    )
+    with pytest.raises(DuelpoolError, match="copeland"):
+        simulate(RoundRobin, "case-a", trials=1, truth="copland")
+
+
+SURE = Certainty(best=0.9, top_five=0.95, top_share=0.8, near_best=0.7)
+BLIND = Certainty(by_chance=True)
+
+
+def result_of(*trials: Trial, budget: str = "") -> SimulationResult:
+    return SimulationResult("s", "c", None, budget, None, 0, trials)
+
+
+def test_a_refusal_counts_as_what_chance_gives() -> None:
+    sure = replace(TRIAL, items=40, certainty=SURE, better=4, regret=0.1)
+    refused = replace(TRIAL, items=40, ranks=(1, 3), certainty=BLIND, better=2, regret=0.3)
+    figures = result_of(sure, refused).as_json()
+    assert (figures["stated"], figures["right"], figures["refused"]) == (
+        pytest.approx((0.9 + 2 / 40) / 2),
+        0.5,
+        0.5,
+    )
+    assert figures["top5"] == {"stated": pytest.approx((0.95 + 5 / 40) / 2), "right": 1.0, "refused": 0.5}
+    assert figures["top_share"] == {"share": 0.1, "stated": pytest.approx(0.45), "right": 0.5, "refused": 0.5}
+    assert figures["near_best"] == {"epsilon": 0.1, "stated": 0.35, "right": 0.5, "refused": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("chance", "change", "true"),
+    [
+        ("best", {"ranks": (0, 7)}, True),
+        ("best", {"ranks": (1,)}, False),
+        ("top_five", {"better": 4}, True),
+        ("top_five", {"better": 5}, False),
+        ("top_share", {"better": 3, "items": 40}, True),
+        ("top_share", {"better": 4, "items": 40}, False),
+        ("top_share", {"better": 0, "items": 4}, True),
+        ("top_share", {"better": 3, "items": 31}, True),  # a tenth of 31 is 3.1: four places
+        ("near_best", {"regret": 0.6 - 0.5}, True),
+        ("near_best", {"regret": 0.11}, False),
+        ("near_best", {"regret": 0.11, "certainty": Certainty(epsilon=0.2)}, True),
+    ],
+)
+def test_what_was_stated_is_held_to_the_truth(chance: str, change: dict[str, object], true: bool) -> None:
+    assert replace(TRIAL, **change).true(chance) is true  # type: ignore[arg-type]
+
+
+def test_a_chance_that_is_never_stated_has_no_mean() -> None:
+    result = result_of(replace(TRIAL, certainty=Certainty(best=0.4)), replace(TRIAL, certainty=None))
+    assert result.calibration("top_five") == Calibration(None, 1.0, None, 2)
+    found = result.calibration()
+    assert (found.stated, found.right, found.refused) == (0.4, 1.0, 0.5)  # two of five, by chance
+    assert [each.chance for each in stated_in_bins(result)] == ["best"]
+    (best,) = stated_in_bins(result)
+    assert [(row.stated, row.right, row.trials) for row in best.bins] == [(0.4, 1.0, 1)]
+    assert best.refused is not None
+    assert (best.refused.stated, best.refused.trials) == (0.4, 1)
+    with pytest.raises(DuelpoolError, match="no stated chance called 'top'"):
+        TRIAL.true("top")
+
+
+def test_the_error_of_stated_less_right_is_that_of_a_mean() -> None:
+    trials = [
+        replace(TRIAL, certainty=Certainty(best=0.5), ranks=ranks) for ranks in ((0,), (1,), (1,), (1,))
+    ]
+    found = result_of(*trials).calibration()
+    assert (found.stated, found.right) == (0.5, 0.25)
+    assert found.error == pytest.approx((0.75 * 0.25 / 4) ** 0.5)
+
+
+def test_trials_that_stop_early_are_counted_by_themselves() -> None:
+    early = replace(TRIAL, comparisons=30, stopped=True)
+    wrong = replace(early, comparisons=40, ranks=(1,))
+    figures = result_of(early, wrong, replace(TRIAL, comparisons=70), TRIAL, budget="70").as_json()
+    assert (figures["stopped"], figures["right_when_stopped"], figures["judgments_when_stopped"]) == (
+        0.5,
+        0.5,
+        35,
+    )
+    assert result_of(TRIAL).as_json()["stopped"] is None
+    whole = simulate(RoundRobin, "order", items=6, trials=2, budget=15)
+    assert whole.as_json()["stopped"] == 0
+    assert whole.as_json()["right_when_stopped"] is None
+    assert len(simulate(RoundRobin, "order", items=6, trials=2, budget=16).stopped) == 2
+    assert simulate(RoundRobin, "order", items=6, trials=2).stopped == ()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from duelpool.records import Judgment, Outcome
 from duelpool.strategies import make_strategy
+from duelpool.strategies.peers.batches import merged_batches
 from duelpool.strategies.roundefficient import RoundEfficient
-from duelpool.strategies.thompson import DoubleThompson, MergeDTS, merged_batches
+from duelpool.strategies.thompson import DoubleThompson, MergeDTS
 from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
 

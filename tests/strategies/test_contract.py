@@ -8,19 +8,38 @@ from collections.abc import Callable
 import pytest
 
 from duelpool.strategies import STRATEGIES
-from duelpool.testing.strategies import STRATEGY_CHECKS
+from duelpool.strategies.parameters import split_spec
+from duelpool.testing.strategies import STRATEGY_CHECKS, check_ends, check_finds
+
+NAMES = [*STRATEGIES, "prefbest:final_phases=3", "prefbest:final_phases=5"]
 
 
-@pytest.mark.parametrize("name", [*STRATEGIES, "prefbest:final_phases=3", "prefbest:final_phases=5"])
-@pytest.mark.parametrize("check", STRATEGY_CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-def test_contract(name: str, check: Callable[[str], None]) -> None:
+def takes_long(name: str, check: Callable[[str], None]) -> bool:
+    """Whether a strategy that spends an ample budget plays many whole topics."""
+    return check in {check_finds, check_ends} and hasattr(STRATEGIES[split_spec(name)[0]], "ample_per_item")
+
+
+@pytest.mark.parametrize(
+    ("check", "name"),
+    [
+        pytest.param(
+            check,
+            name,
+            id=f"{check.__name__.removeprefix('check_')}-{name}",
+            marks=[pytest.mark.long] if takes_long(name, check) else [],
+        )
+        for check in STRATEGY_CHECKS
+        for name in NAMES
+    ],
+)
+def test_contract(check: Callable[[str], None], name: str) -> None:
     check(name)
 
 
 PLAY_ALL = """
 from duelpool.strategies import STRATEGIES
 from duelpool.testing.strategies import Loop, contract_strategy, noisy, pool_of
-truth = pool_of(15)
+truth = pool_of(11)
 for name in STRATEGIES:
     loop = Loop(contract_strategy(name, truth, 1, cap=6), noisy(truth, 1), 1).play(batch=5)
     print(name, loop.log, loop.strategy.result())

@@ -13,6 +13,7 @@ from duelpool_reproduce.beyond.reuse import REUSE
 from duelpool_reproduce.budget import BUDGET
 from duelpool_reproduce.budget import run as run_budget
 from duelpool_reproduce.budget_predictors import PREDICTORS
+from duelpool_reproduce.calibration.experiment import CALIBRATION
 from duelpool_reproduce.dueling_bandits.best_items import BEST_ITEMS, SPARSE_LABELS
 from duelpool_reproduce.dueling_bandits.crowd import CROWD_POOLS, CROWD_SETS, CROWD_TWINS
 from duelpool_reproduce.dueling_bandits.figure3 import FIGURE3
@@ -69,7 +70,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
             *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
             _BUDGET,
-            *(FLAGSHIP_TABLE, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
+            *(FLAGSHIP_TABLE, CALIBRATION, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
         )
     }
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from duelpool.errors import BadParameter
 from duelpool.simulation import Progress
+from duelpool_reproduce.cells import Cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,6 +94,7 @@ class Experiment:
     )  # what else the quick form gives to `run`, by name
     seconds: tuple[float, float] = (1, 1)  # about how long the quick and the full form take on two cores
     partial: bool = False  # without its data it runs too, and leaves out what needs them
+    resumable: bool = False  # `run` takes `cells`, in which its simulations are kept as they end
 
     def __post_init__(self) -> None:
         if self.paper not in PAPERS:
@@ -117,13 +119,19 @@ class Experiment:
         data: Path | None = None,
         *,
         quick: bool = False,
+        resume: Path | None = None,
     ) -> Report:
-        """Run it, or its quick form; `data` is the folder with real data, for an experiment that reads some."""
+        """Run it, or its quick form; `data` is the folder with real data, for an experiment that reads some.
+
+        Simulations that are in the folder `resume` are taken from there, and new ones are kept there as they end.
+        """
         missing = self.missing(data)
         if missing and not self.partial:
             raise MissingData(self.name, missing, data)
         folder = (data,) if self.reads else ()
-        return self.run(trials, seed, executor, progress, *folder, **(self.quick_form if quick else {}))
+        kept = {"cells": Cells(resume)} if self.resumable and resume is not None else {}
+        form = self.quick_form if quick else {}
+        return self.run(trials, seed, executor, progress, *folder, **form, **kept)
 
 
 class MissingData(BadParameter):

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from duelpool.cli.executors import open_executor
 from duelpool.cli.output import progress_bar
-from duelpool.errors import UnknownName
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import write_lines
 from duelpool_reproduce import EXPERIMENTS, NOT_RUN, Experiment, Report, Section
+from duelpool_reproduce.cells import Cells
 from duelpool_reproduce.survey import (
     ExperimentRun,
     catalogue,
@@ -33,6 +34,8 @@ Examples:
   duelpool reproduce crowd-sets --data FOLDER
 
   duelpool reproduce figure3 --trials 200 --workers 4 --out figure3/
+
+  duelpool reproduce flagship --data FOLDER --resume cells/
 
   duelpool reproduce all --quick --data FOLDER --out results/
 """
@@ -62,6 +65,12 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="A folder for the figures as CSV and JSON and the plot as SVG.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep each simulation in this folder as it ends, and take from it those that are there."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Run a paper's experiment again and show its figures beside ours, with standard errors and verdicts."""
@@ -71,6 +80,8 @@ def reproduce(
         show_list(data, as_json=as_json)
         return
     chosen = list(EXPERIMENTS.values()) if name == ALL else [EXPERIMENTS[name]]
+    if resume is not None:
+        refuse_to_resume(chosen, resume)
     counts = {each.name: trials or each.trials_of(quick=quick) for each in chosen}
     ran: list[ExperimentRun] = []
     with open_executor(workers, cluster, max(counts.values())) as executor:
@@ -79,10 +90,19 @@ def reproduce(
             with progress_bar(f"Reproducing {each.name}", count * each.runs) as ended:
                 if name == ALL:
                     ran.append(
-                        run_one(each, count, seed, executor=executor, progress=ended, data=data, quick=quick)
+                        run_one(
+                            each,
+                            count,
+                            seed,
+                            executor=executor,
+                            progress=ended,
+                            data=data,
+                            quick=quick,
+                            resume=resume,
+                        )
                     )
                 else:
-                    report = each.run_with(count, seed, executor, ended, data, quick=quick)
+                    report = each.run_with(count, seed, executor, ended, data, quick=quick, resume=resume)
                     ran.append(ExperimentRun(each, report, "", 0.0, count))
             if not as_json:
                 show_one(ran[-1], titled=name == ALL)
@@ -93,6 +113,17 @@ def reproduce(
         end_survey(ran, out, quick=quick, as_json=as_json)
     elif as_json and (one := ran[0].report) is not None:
         typer.echo(json.dumps(one.as_json(), indent=2, ensure_ascii=False))
+
+
+def refuse_to_resume(chosen: list[Experiment], folder: Path) -> None:
+    """Refuse a folder for results that is a file, or an experiment that keeps none."""
+    Cells(folder)
+    if not any(each.resumable for each in chosen):
+        kept = [each.name for each in EXPERIMENTS.values() if each.resumable]
+        raise BadParameter(
+            f"'{chosen[0].name}' keeps no results to go on from.",
+            remedy=f"Leave --resume out. Those that do: {', '.join(kept)}.",
+        )
 
 
 def show_list(data: Path | None, *, as_json: bool) -> None:

@@ -3,14 +3,33 @@
 import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duelpool.errors import UnknownName
-from duelpool.simulation import Progress, SimulationResult, calibration_error, reliability, simulate
+from duelpool.simulation import (
+    Progress,
+    ReliabilityBin,
+    SimulationResult,
+    calibration_error,
+    reliability,
+)
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.flagship_cells import BARS, BASELINE, FILES, PROBLEMS, Bar, FlagshipProblem, Range
+from duelpool_reproduce.cells import NOT_KEPT, Cells
+from duelpool_reproduce.flagship_cells import (
+    BARS,
+    BASELINE,
+    FILES,
+    LARGE_POOL,
+    PEER_SHARE,
+    PEERS,
+    PROBLEMS,
+    QUICK_PEERS,
+    Bar,
+    FlagshipProblem,
+    Range,
+)
 from duelpool_reproduce.verdicts import Measured
 
 if TYPE_CHECKING:
@@ -70,6 +89,7 @@ class FlagshipReport:
     left_out: tuple[str, ...]  # problems that were not run
     trials: int
     seed: int
+    peers: dict[str, dict[str, SimulationResult]] = field(default_factory=dict)  # by problem, then by peer
 
     def reached(self) -> tuple[Reached, ...]:
         """Return every figure that has a bar."""
@@ -107,14 +127,28 @@ class FlagshipReport:
         together = Measured(TOGETHER, None, mean, (0.0, math.inf), error, within=MOST_SHORT)
         return (*figures, together)
 
+    def stating(self) -> dict[str, SimulationResult]:
+        """Return the problems on which a confidence was stated in some trial: few trials may all refuse."""
+        return {
+            name: result
+            for name, result in self.ours.items()
+            if any(trial.confidence is not None for trial in result.outcomes)
+        }
+
     def errors(self) -> dict[str, float]:
-        """Return the calibration error of the stated confidence on each problem."""
-        return {name: calibration_error([result]) for name, result in self.ours.items()}
+        """Return the calibration error of the stated confidence on each problem on which one was stated."""
+        return {name: calibration_error([result]) for name, result in self.stating().items()}
 
     @property
-    def pooled_error(self) -> float:
-        """The calibration error over the trials of all problems."""
-        return calibration_error(list(self.ours.values()))
+    def pooled_error(self) -> float | None:
+        """The calibration error over the trials of all problems; None where no confidence was stated."""
+        results = list(self.stating().values())
+        return calibration_error(results) if results else None
+
+    def pooled(self) -> tuple[ReliabilityBin, ...]:
+        """Return stated confidence against the share that was right, over the trials of all problems."""
+        results = list(self.stating().values())
+        return reliability(results) if results else ()
 
     def sections(self) -> Sequence[Section]:
         """Return what was reached, what it took, and how reliable the confidence is."""
@@ -141,12 +175,19 @@ class FlagshipReport:
                     result.same_pair["max"],
                     f"{result.rounds:.0f}",
                     f"{result.returned:.2f}",
-                    f"{errors[name]:.3f}",
+                    f"{errors[name]:.3f}" if name in errors else "",
                 )
             )
         pooled: list[tuple[Cell, ...]] = [
-            (f"{row.stated:.3f}", f"{row.right:.3f}", row.trials)
-            for row in reliability(list(self.ours.values()))
+            (f"{row.stated:.3f}", f"{row.right:.3f}", row.trials) for row in self.pooled()
+        ]
+        peers: list[tuple[Cell, ...]] = [
+            (
+                name,
+                f"{self.ours[name].single:.3f}",
+                *(f"{results[peer].single:.3f}" if peer in results else "" for peer in PEERS),
+            )
+            for name, results in self.peers.items()
         ]
         return (
             Section(
@@ -159,12 +200,29 @@ class FlagshipReport:
                 ("problem", "trials", "prefBest+", "ours", "pair", "rounds", "set", "error"),
                 tuple(taken),
             ),
+            *(
+                [Section("Peers: one item is returned", ("problem", "ours", *PEERS.values()), tuple(peers))]
+                if peers
+                else []
+            ),
             Section(
-                f"Stated confidence, all problems pooled: error {self.pooled_error:.3f}",
+                f"Stated confidence, all problems pooled: error {_error(self.pooled_error)}",
                 ("stated", "right", "trials"),
                 tuple(pooled),
             ),
         )
+
+    def beaten(self) -> tuple[str, ...]:
+        """Return where a peer finds the best more often than ours, by more than three standard errors."""
+        words = []
+        for name, results in self.peers.items():
+            mine = self.ours[name]
+            for peer, result in results.items():
+                ahead = result.single - mine.single
+                errors = (each.standard_error(each.single) for each in (result, mine))
+                if ahead > 3 * max(math.hypot(*errors), 1 / (2 * result.trials)):
+                    words.append(f"{peer} on {name} ({result.single:.3f} against {mine.single:.3f})")
+        return tuple(words)
 
     def figures(self) -> Section:
         """Return every figure in one table."""
@@ -196,7 +254,7 @@ class FlagshipReport:
 
     def notes(self) -> Sequence[str]:
         """Return how the figures are meant."""
-        worst = max(self.errors().items(), key=lambda item: item[1])
+        errors = self.errors()
         short = [row for row in self.reached() if row.verdict.startswith("short")]
         notes = [
             "The bar is what two prototypes reached; reached: within 3 of our standard errors below it.",
@@ -212,9 +270,21 @@ class FlagshipReport:
                 for row in self.compared()
                 if row.figure == TOGETHER
             ),
-            f"Confidence: pooled error {self.pooled_error:.3f} (at most {MOST_POOLED_ERROR:.2f} is wanted), "
-            f"largest {worst[1]:.3f} on {worst[0]} (at most {MOST_ERROR:.2f}).",
         ]
+        if errors:
+            worst = max(errors, key=errors.__getitem__)
+            notes.append(
+                f"Confidence: pooled error {_error(self.pooled_error)} (at most {MOST_POOLED_ERROR:.2f} is wanted), "
+                f"largest {errors[worst]:.3f} on {worst} (at most {MOST_ERROR:.2f})."
+            )
+        if self.peers:
+            names = ", ".join(f"{word}: {peer}" for peer, word in PEERS.items() if word != peer)
+            notes += [
+                f"Peers: {names}. They have the judgments and the cap of ours, and a tenth of its trials; pools of "
+                f"{LARGE_POOL} are for the quick ones ({', '.join(QUICK_PEERS)}).",
+                "A peer finds the best more often than ours, by over three standard errors: "
+                f"{'; '.join(self.beaten()) or 'none'}.",
+            ]
         if self.left_out:
             notes.append(
                 f"Not run: {', '.join(self.left_out)}. The replays need the real judgments: --data FOLDER "
@@ -235,13 +305,19 @@ class FlagshipReport:
                 "pooled_error": self.pooled_error,
                 "errors": self.errors(),
                 "reliability": {
-                    name: [asdict(row) for row in reliability([result])] for name, result in self.ours.items()
+                    name: [asdict(row) for row in reliability([result])]
+                    for name, result in self.stating().items()
                 },
             },
             "simulations": [
                 {"problem": name} | result.as_json()
                 for results in (self.ours, self.theirs)
                 for name, result in results.items()
+            ],
+            "peers": [
+                {"problem": name} | result.as_json()
+                for name, results in self.peers.items()
+                for result in results.values()
             ],
             "notes": list(self.notes()),
         }
@@ -256,9 +332,15 @@ class FlagshipReport:
             bars=[row.bar.reach for row in rows],
             ours=[(row.ours, row.standard_error) for row in rows],
             others=[row.theirs for row in rows],
-            reliable={"pooled": reliability(list(self.ours.values()))}
-            | {name: reliability([result]) for name, result in self.ours.items()},
+            reliable={"pooled": self.pooled()}
+            | {name: reliability([result]) for name, result in self.stating().items()}
+            if self.stating()
+            else {},
         )
+
+
+def _error(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _label(bar: Bar) -> str:
@@ -285,11 +367,18 @@ def flagship(
     data: Path | None = None,
     *,
     only: Iterable[str] | None = None,
+    peers_on: Iterable[str] | None = None,
+    cells: Cells = NOT_KEPT,
 ) -> FlagshipReport:
-    """Run the flagship on every problem, or on `only` some; replays need the folder with the real data."""
+    """Run the flagship on every problem, or on `only` some; replays need the folder with the real data.
+
+    `peers_on` are the problems on which the peers are run: all where prefBest is, unless it is given.
+    """
+    with_peers = None if peers_on is None else set(peers_on)
     wanted = _chosen(only)
     ours: dict[str, SimulationResult] = {}
     theirs: dict[str, SimulationResult] = {}
+    peers: dict[str, dict[str, SimulationResult]] = {}
     left_out = []
     for problem in wanted:
         if problem.file is not None and (data is None or not (data / problem.file).is_file()):
@@ -297,7 +386,7 @@ def flagship(
             continue
         judges = problem.judges_in(str(data))
         count = problem.trials(trials)
-        ours[problem.name] = simulate(
+        ours[problem.name] = cells.simulate(
             problem.strategy,
             judges,
             items=problem.items,
@@ -311,7 +400,7 @@ def flagship(
             case=problem.name,
         )
         if problem.beside:
-            theirs[problem.name] = simulate(
+            theirs[problem.name] = cells.simulate(
                 BASELINE,
                 judges,
                 items=problem.items,
@@ -322,7 +411,23 @@ def flagship(
                 progress=progress,
                 case=problem.name,
             )
-    return FlagshipReport(ours, theirs, tuple(left_out), trials, seed)
+        if problem.peers and (with_peers is None or problem.name in with_peers):
+            peers[problem.name] = {
+                peer: cells.simulate(
+                    peer,
+                    judges,
+                    items=problem.items,
+                    budget=problem.budget,
+                    cap=problem.cap,
+                    trials=problem.peer_trials(trials),
+                    seed=seed,
+                    executor=executor,
+                    progress=progress,
+                    case=problem.name,
+                )
+                for peer in problem.peers
+            }
+    return FlagshipReport(ours, theirs, tuple(left_out), trials, seed, peers)
 
 
 def _chosen(only: Iterable[str] | None) -> tuple[FlagshipProblem, ...]:
@@ -338,13 +443,17 @@ def _chosen(only: Iterable[str] | None) -> tuple[FlagshipProblem, ...]:
 
 FLAGSHIP_TABLE = Experiment(
     "flagship",
-    "Our own strategy against prefBest with its extra phase, on every problem it was made for",
+    "Our own strategy against prefBest with its extra phase and six peers, on every problem it was made for",
     TRIALS,
-    round(sum(problem.share * (2 if problem.beside else 1) for problem in PROBLEMS)),
+    round(
+        sum(problem.share * (1 + problem.beside + PEER_SHARE * len(problem.peers)) for problem in PROBLEMS)
+    ),
     flagship,
     reads=FILES,
     shows={"The flagship": "swissfinals on every problem that it was made for"},
     quick=12,
-    seconds=(15, 3000),
+    quick_form={"peers_on": ("A", "B", "bt 1")},
+    seconds=(30, 6000),
     partial=True,
+    resumable=True,
 )

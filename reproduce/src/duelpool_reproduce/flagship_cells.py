@@ -5,13 +5,29 @@ range, and its middle counts. Beside them stand the figures of prefBest with its
 of items; without a word a problem has 100 of them, 700 judgments and at most six of a pair.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 Range: TypeAlias = tuple[float, float]
 
 FLAGSHIP = "swissfinals"
 BASELINE = "prefbest:final_phases=2"
+PEERS: Mapping[str, str] = MappingProxyType(
+    {
+        "infogain-swiss": "info",
+        "parwis": "parwis",
+        "active-ranking": "active",
+        "rucb": "rucb",
+        "mergerucb": "merge",
+        "beat-the-mean": "mean",
+    }
+)
+"""Strategies of other authors that stand beside ours, with their names in the table."""
+PEER_SHARE = 0.1  # of the trials: they take longer than ours
+QUICK_PEERS = ("infogain-swiss", "active-ranking")  # the others would take hours on large pools
+LARGE_POOL = 300
 SMALL_POOLS = "min_items=20"  # smaller pools of the replays are left out
 DL21 = "dl21/judgments.txt"
 CROWD = "cast19/TREC-CAsT-2019.pref"
@@ -21,7 +37,7 @@ FILES = (DL21, CROWD, DEDICATED)
 
 @dataclass(frozen=True, slots=True)
 class FlagshipProblem:
-    """One simulation of the flagship, and whether prefBest with its extra phase is run beside it."""
+    """One simulation of the flagship, and whether prefBest with its extra phase and the peers are run beside it."""
 
     name: str
     judges: str  # of a replay: the file under the data's folder, then its parameters
@@ -45,6 +61,17 @@ class FlagshipProblem:
     def trials(self, wanted: int) -> int:
         """Return how many of the requested trials are run."""
         return max(1, round(self.share * wanted))
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The peers that are run beside it."""
+        if not self.beside:
+            return ()
+        return QUICK_PEERS if (self.items or 0) >= LARGE_POOL else tuple(PEERS)
+
+    def peer_trials(self, wanted: int) -> int:
+        """Return how many of the requested trials a peer gets."""
+        return max(1, round(PEER_SHARE * self.share * wanted))
 
 
 @dataclass(frozen=True, slots=True)

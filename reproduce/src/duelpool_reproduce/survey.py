@@ -38,12 +38,13 @@ def run_one(
     progress: Progress | None = None,
     data: Path | None = None,
     quick: bool = False,
+    resume: Path | None = None,
 ) -> ExperimentRun:
     """Run an experiment, or its quick form; what a user can mend, such as missing data, is told and not raised."""
     started = time.perf_counter()
     report, problem = None, ""
     try:
-        report = experiment.run_with(trials, seed, executor, progress, data, quick=quick)
+        report = experiment.run_with(trials, seed, executor, progress, data, quick=quick, resume=resume)
     except DuelpoolError as error:
         problem = str(error)
     return ExperimentRun(experiment, report, problem, time.perf_counter() - started, trials)
@@ -90,6 +91,7 @@ def catalogue_records(experiments: Mapping[str, Experiment], data: Path | None) 
             "reads": list(each.reads),
             "missing": list(each.missing(data)),
             "data": data_of(each, data),
+            "resumable": each.resumable,
         }
         for each in experiments.values()
     ]

@@ -21,10 +21,23 @@ from duelpool.judges.simulated import (
     PeopleModel,
     Thurstone,
 )
+from duelpool.judges.truth import BORDA, TRUTHS, TrueOrder, require_truth
 from duelpool.judges.upsets import Upsets
 from duelpool.strategies.parameters import parameters_of, read_value, split_spec
 
-__all__ = ["JUDGES", "Assessors", "Dice", "Judge", "JudgeModel", "SimulatedJudge", "make_judges"]
+__all__ = [
+    "BORDA",
+    "JUDGES",
+    "TRUTHS",
+    "Assessors",
+    "Dice",
+    "Judge",
+    "JudgeModel",
+    "SimulatedJudge",
+    "TrueOrder",
+    "make_judges",
+    "require_truth",
+]
 
 JUDGES: Mapping[str, Callable[..., JudgeModel]] = MappingProxyType(
     {

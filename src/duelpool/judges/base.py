@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Protocol
 
+from duelpool.judges.truth import TrueOrder
 from duelpool.records import Levels, Outcome
 from duelpool.seeds import rng_for
 
@@ -25,7 +26,18 @@ class SimulatedJudge(Judge, Protocol):
 
     @property
     def truth(self) -> Levels:
-        """The items in their true order, equally good ones in one level."""
+        """The items in their true order by Borda's rule, equally good ones in one level."""
+        ...
+
+    def true_order(self, rule: str) -> TrueOrder:
+        """Return the items in their true order by one of the rules of `TRUTHS`."""
+        ...
+
+    def win_chance(self, item: str, other: str) -> float:
+        """Return the chance that an item wins a judgment against another, as these judges answer.
+
+        A tie is half a win.
+        """
         ...
 
 

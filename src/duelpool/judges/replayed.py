@@ -82,7 +82,7 @@ def replayed_wins(counts: Floats, answers: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Draws answers from a file of real preferences; the truth is the Borda order of the resulting matrix."""
+    """Draws answers from a file of real preferences; the truth is the order of the resulting matrix."""
 
     file: str
     answers: str = "raw"

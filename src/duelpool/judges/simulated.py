@@ -16,6 +16,7 @@ import numpy as np
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadFile, BadParameter
 from duelpool.judges.base import Dice, JudgeModel, SimulatedJudge
+from duelpool.judges.truth import BORDA, TrueOrder, beaten, require_truth, rule_followed
 from duelpool.records import Levels, Outcome
 from duelpool.seeds import rng_for
 
@@ -44,7 +45,7 @@ _ROWS_AT_ONCE = 64
 
 
 class MatrixJudge:
-    """Answers by a matrix of win probabilities; the truth is the Borda order of that matrix.
+    """Answers by a matrix of win probabilities; the truth is the order of that matrix, by Borda's or another rule.
 
     `ties` is the share of ties between two equals. By Davidson's model a tie weighs sqrt(p (1-p)) against a
     decision, so that unequal items tie more seldom.
@@ -60,16 +61,40 @@ class MatrixJudge:
         self._dice = dice
         self._tie_weight = 2.0 * ties / (1.0 - ties)
         self._items = items
-        self._truth: Levels | None = None
+        self._orders: dict[str, TrueOrder] = {}
 
     @property
     def truth(self) -> Levels:
         """The items by the sum of their win probabilities."""
-        if self._truth is None:
-            wins = self._wins
-            sums = wins.sums() if isinstance(wins, WinsByRow) else wins.sum(axis=1) - wins.diagonal()
-            self._truth = levels_by_score(self._items, sums)
-        return self._truth
+        return self.true_order(BORDA).levels
+
+    def true_order(self, rule: str) -> TrueOrder:
+        """Return the items by the sum of their win probabilities, or by how many others they beat."""
+        require_truth(rule)
+        if rule not in self._orders:
+            scores = self._summed(lambda wins: wins) if rule == BORDA else self._summed(beaten)
+            levels = levels_by_score(self._items, scores)
+            self._orders[rule] = TrueOrder(
+                levels, rule_followed(rule, levels, float(scores.max(initial=0.0)))
+            )
+        return self._orders[rule]
+
+    def _summed(self, of: Callable[[Floats], Floats]) -> Floats:
+        """Return the sum over each row of what a function makes of it, without the diagonal."""
+        if isinstance(self._wins, WinsByRow):
+            return self._wins.sums(of)
+        values = of(self._wins)
+        summed: Floats = values.sum(axis=1) - values.diagonal()
+        return summed
+
+    def win_chance(self, item: str, other: str) -> float:
+        """Return the chance of a win and half that of a tie."""
+        win = float(self._wins[self._at[item], self._at[other]])
+        return 0.5 + self._decided(win) * (win - 0.5)
+
+    def _decided(self, win: float) -> float:
+        """Return the chance that a pair is decided: that there is no tie."""
+        return 1.0 / (1.0 + self._tie_weight * math.sqrt(win * (1.0 - win)))
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         """Draw the answer; which item is shown on the left makes no difference to who wins."""
@@ -77,7 +102,7 @@ class MatrixJudge:
         win = float(self._wins[self._at[first], self._at[second]])
         roll = self._dice.roll(f"{first}\x1f{second}\x1f{nth}")
         if self._tie_weight:
-            decided = 1.0 / (1.0 + self._tie_weight * math.sqrt(win * (1.0 - win)))
+            decided = self._decided(win)
             if roll >= decided:
                 return Outcome.TIE
             roll /= decided
@@ -95,12 +120,12 @@ class WinsByRow:
         """Return the chance that one item beats another."""
         return float(self._rows(slice(place[0], place[0] + 1))[0, place[1]])
 
-    def sums(self) -> Floats:
-        """Return the sum of each row without the diagonal."""
+    def sums(self, of: Callable[[Floats], Floats]) -> Floats:
+        """Return the sum over each row of what a function makes of it, without the diagonal."""
         sums = np.empty(self._size)
         for start in range(0, self._size, _ROWS_AT_ONCE):
             some = slice(start, min(start + _ROWS_AT_ONCE, self._size))
-            rows = self._rows(some)
+            rows = of(self._rows(some))
             sums[some] = rows.sum(axis=1) - rows.diagonal(start)
         return sums
 
@@ -122,6 +147,18 @@ class OrderJudge:
         """The order that it answers by."""
         return self._truth
 
+    def true_order(self, rule: str) -> TrueOrder:
+        """Return the order that it answers by: it is the same by every rule."""
+        require_truth(rule)
+        others = len(self._level) - 1
+        alone = len(self._truth.best) == 1
+        return TrueOrder(self._truth, rule_followed(rule, self._truth, others if alone else 0.0))
+
+    def win_chance(self, item: str, other: str) -> float:
+        """Return 1 for the item of the higher level, and 1/2 for two of one level."""
+        difference = self._level[other] - self._level[item]
+        return 0.5 if difference == 0 else float(difference > 0)
+
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         """Return the better item, or a tie."""
         difference = self._level[left] - self._level[right]
@@ -141,6 +178,17 @@ class BadCaller:
     def truth(self) -> Levels:
         """The other judge's truth."""
         return self._judge.truth
+
+    def true_order(self, rule: str) -> TrueOrder:
+        """Return the other judge's truth."""
+        return self._judge.true_order(rule)
+
+    def win_chance(self, item: str, other: str) -> float:
+        """Return the other judge's chance, unless one of the items is bad: two bad ones are even."""
+        bad, other_bad = item in self._bad, other in self._bad
+        if bad or other_bad:
+            return 0.5 * (1.0 + other_bad - bad)
+        return self._judge.win_chance(item, other)
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         """Return which item is bad, or the other judge's answer when neither is."""
@@ -168,6 +216,15 @@ class Fallible:
     def truth(self) -> Levels:
         """The other judge's truth."""
         return self._judge.truth
+
+    def true_order(self, rule: str) -> TrueOrder:
+        """Return the other judge's truth: the errors are the people's, not the items'."""
+        return self._judge.true_order(rule)
+
+    def win_chance(self, item: str, other: str) -> float:
+        """Return the chance in the answers that people give, errors and guesses among them."""
+        margin = self._judge.win_chance(item, other) - 0.5
+        return 0.5 + (1.0 - self._guess - 2.0 * self._error) * margin
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         """Return the other judge's answer, that answer reversed, or a guess."""

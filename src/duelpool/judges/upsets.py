@@ -21,7 +21,7 @@ class Upsets(AnyPool):
     """Case A in which a share of the pairs is reversed for good: there the worse item wins with q.
 
     With `spare_best` the pairs of the best item are left alone: it stays the one that beats all others. The
-    truth is the Borda order of the resulting matrix.
+    truth is the order of the resulting matrix.
     """
 
     share: float = 0.1

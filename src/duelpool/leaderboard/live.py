@@ -17,6 +17,7 @@ from duelpool.campaign.log.replay import TopicState, usable
 from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.status import CampaignStatus
+from duelpool.campaign.views.summaries import has_slow_results
 from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, against_baseline, behind_leader
 from duelpool.errors import UnknownName
@@ -26,9 +27,13 @@ from duelpool.leaderboard.scoring import duplicates_of, make_labels, runs_of, to
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.records import Judgment
 from duelpool.store import holdings, log
+from duelpool.store.log import Line
 
 POINTS = 16
 """How many points a history has at most."""
+
+SLOW_POINTS = 5
+"""The same where results take long: each point takes one of every topic."""
 
 AT_ONCE = 3000
 """The history of a log with up to this many lines is worked out at once; that of a longer one in a thread."""
@@ -135,13 +140,16 @@ class LiveLeaderboard:
             self._read_runs()
             snapshot = self._look()
             scores = self._scores.setdefault(str(chosen), TopicCache())
-            stamps = {view.status.topic: view.position for view in snapshot.topics if view.kept}
+            stamps = {view.status.topic: (view.position, view.kept) for view in snapshot.topics if view.kept}
             scores.refresh(stamps, lambda stale: self._score(chosen, self._labelled_topics(stale)))
             values = {topic: scores[topic] for topic in stamps if topic in scores}
             return self._as_table(values, list(values))
 
     def _labelled_topics(self, topics: Iterable[str]) -> dict[str, _Labelled]:
-        labelled = {topic: self.watch.state_of(topic, _labelled_now(topic)) for topic in topics}
+        labelled = {
+            topic: self.watch.state_of(topic, _labelled_now(topic, self.watch.known_levels(topic)))
+            for topic in topics
+        }
         return {topic: each for topic, each in labelled.items() if each.kept}
 
     def board(
@@ -205,7 +213,7 @@ class LiveLeaderboard:
         times = self._times()
         past = self._past.setdefault(chosen, {})
         if any(time not in past for time in times):
-            if wait or lines <= AT_ONCE:
+            if wait or (lines <= AT_ONCE and not has_slow_results(self.watch.campaign)):
                 self._look_back(chosen, times)
             else:
                 self._look_back_in_thread(chosen, times)
@@ -215,9 +223,13 @@ class LiveLeaderboard:
         now = Point(log.iso_time(self._now()), snapshot.total("judgments"), means)
         return History(chosen, (*points, now), all(time in past for time in times))
 
-    def growth(self, measure: str, points: int = POINTS) -> tuple[Point, ...]:
+    def _most_points(self) -> int:
+        return SLOW_POINTS if has_slow_results(self.watch.campaign) else POINTS
+
+    def growth(self, measure: str, points: int | None = None) -> tuple[Point, ...]:
         """Return the leaderboard after evenly spread numbers of judgments, for a report."""
         chosen = str(_measure(measure))
+        points = points or self._most_points()
         topics = [view.status.topic for view in self._look().topics if view.position]
         judged = sorted(time for topic in topics for time in self.watch.state_of(topic, _times_of_judgments))
         if not self.runs or not judged:
@@ -249,7 +261,7 @@ class LiveLeaderboard:
             return []
         first, last = min(each[0] for each in ends), max(each[1] for each in ends)
         start = math.floor(first)
-        step = 2.0 ** math.ceil(math.log2(max(last - start, 1.0) / POINTS))
+        step = 2.0 ** math.ceil(math.log2(max(last - start, 1.0) / self._most_points()))
         return [start + step * at for at in range(1, math.floor((last - start) / step) + 1)]
 
     def _look_back_in_thread(self, measure: str, times: Sequence[float]) -> None:
@@ -267,7 +279,8 @@ class LiveLeaderboard:
         then: list[dict[str, _Labelled]] = [{} for _ in times]
         for view in self.watch.look().topics:
             topic = view.status.topic
-            for at, labelled in enumerate(self.watch.state_of(topic, _labelled_at(self.watch, topic, times))):
+            lines = self.watch.state_of(topic, lambda state: list(state.lines))
+            for at, labelled in enumerate(_labelled_at(self.watch, topic, lines, times)):
                 then[at][topic] = labelled
         values: dict[str, Floats] = {}
         stamps: dict[str, int] = {}
@@ -360,44 +373,43 @@ def _times_of_judgments(state: TopicState) -> list[float]:
     return [line.time for line in state.lines if line.judgment is not None]
 
 
-def _labelled_now(topic: str) -> Callable[[TopicState], _Labelled]:
-    """Return a function that labels a topic's state."""
+def _labelled_now(
+    topic: str, levels: tuple[tuple[str, ...], ...] | None = None
+) -> Callable[[TopicState], _Labelled]:
+    """Return a function that labels a topic's state, by its present levels or by those that are given."""
 
     def work(state: TopicState) -> _Labelled:
         judged = tuple(
             line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
         )
+        if not judged or levels is not None:
+            return _Labelled(state.position, (levels or ()) if judged else (), judged)
         read = ReadTopic(topic, state.strategy, len(judged), (), state.position)
-        return _Labelled(state.position, kept_levels(read) if judged else (), judged)
+        return _Labelled(state.position, kept_levels(read), judged)
 
     return work
 
 
-def _labelled_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[TopicState], list[_Labelled]]:
-    """Return a function that labels a topic as of these times, in one pass over its lines."""
-    campaign = watch.campaign
-
-    def work(state: TopicState) -> list[_Labelled]:
-        lines, at = state.lines, 0
-        then = TopicState.new(
-            lambda: campaign.read(lambda tx: campaign.live.new_strategy(tx, topic)),
-            lambda upto: [line for line in lines if line.seq <= upto],
-        )
-        labelled: list[_Labelled] = []
-        read = _labelled_now(topic)
-        for time in times:
-            upto = at
-            while upto < len(lines) and lines[upto].time <= time:
-                upto += 1
-            if upto > at or not labelled:
-                then.feed(lines[at:upto])
-                at = upto
-                labelled.append(read(then))
-            else:
-                labelled.append(labelled[-1])
-        return labelled
-
-    return work
+def _labelled_at(watch: Watch, topic: str, lines: Sequence[Line], times: Iterable[float]) -> list[_Labelled]:
+    """Return a topic's labels as of these times, in one pass over its lines, while its questions go on."""
+    campaign, at = watch.campaign, 0
+    then = TopicState.new(
+        lambda: campaign.read(lambda tx: campaign.live.new_strategy(tx, topic)),
+        lambda upto: [line for line in lines if line.seq <= upto],
+    )
+    labelled: list[_Labelled] = []
+    read = _labelled_now(topic)
+    for time in times:
+        upto = at
+        while upto < len(lines) and lines[upto].time <= time:
+            upto += 1
+        if upto > at or not labelled:
+            then.feed(lines[at:upto])
+            at = upto
+            labelled.append(read(then))
+        else:
+            labelled.append(labelled[-1])
+    return labelled
 
 
 def _rows(table: ScoreTable, baseline: str | None, test: str, correction: str) -> tuple[BoardRow, ...]:

@@ -84,6 +84,8 @@ def runs_of(campaign: Campaign) -> list[Run]:
 
 def labels_of(campaign: Campaign, until: float | None = None) -> Labels:
     """Return a campaign's labels now, or as of a time (seconds since 1970)."""
+    if until is None:
+        summaries.work_out(campaign)
     return campaign.read(
         lambda tx: _labels_now(tx, campaign) if until is None else _labels(tx, campaign, until)
     )

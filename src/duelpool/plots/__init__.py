@@ -13,6 +13,7 @@ from duelpool.plots.simulated import (
     judgments_by_size,
     reliability_plot,
     scorecard,
+    stated_and_right,
 )
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "save_figure",
     "scatter",
     "scorecard",
+    "stated_and_right",
     "svg_text",
 ]

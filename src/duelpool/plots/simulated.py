@@ -166,7 +166,42 @@ def scorecard(
             _draw_reliability(right, name, line, "tab:blue")
     if len(reliable) > 1:
         right.plot([], [], color="0.75", linewidth=0.6, label="single problems")
-    right.legend(loc="upper left")
+    if reliable:
+        right.legend(loc="upper left")
+    right.set_xlabel("stated confidence")
+    right.set_ylabel("share that was right")
+    right.grid(alpha=0.3)
+    return figure
+
+
+def stated_and_right(
+    rows: Mapping[str, tuple[float | None, float]], allowed: float, reliable: Sequence[ReliabilityBin]
+) -> Figure:
+    """Draw what was stated and the share that was right, a row a problem; and by bins of what was stated.
+
+    A line joins the two: orange where stated exceeds right by more than is allowed.
+    """
+    figure, axes = drawing("share", "", width=13, height=max(5.0, 1.5 + 0.2 * len(rows)))
+    figure.delaxes(axes)
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    for at, (stated, true) in enumerate(rows.values()):
+        if stated is not None:
+            over = stated - true > allowed
+            left.plot([stated, true], [at, at], color="tab:orange" if over else "0.7", linewidth=2, zorder=0)
+    said = [(stated, at) for at, (stated, _) in enumerate(rows.values()) if stated is not None]
+    left.plot([value for value, _ in said], [at for _, at in said], "x", color="0.2", label="stated")
+    left.plot([true for _, true in rows.values()], range(len(rows)), "o", markersize=4, label="right")
+    left.plot([], [], color="tab:orange", linewidth=2, label=f"stated exceeds right by over {allowed:g}")
+    left.set_yticks(list(range(len(rows))), list(rows), fontsize=8)
+    left.invert_yaxis()
+    left.set_xlim(0, 1)
+    left.set_xlabel("share of trials")
+    left.grid(alpha=0.3)
+    left.legend(loc="lower right", fontsize=8)
+    _draw_diagonal(right)
+    if reliable:
+        _draw_reliability(right, "all problems", reliable, "tab:blue")
+        right.legend(loc="upper left")
     right.set_xlabel("stated confidence")
     right.set_ylabel("share that was right")
     right.grid(alpha=0.3)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import CHALLENGE, challenges_so_far
-from duelpool.campaign.views.reading import read_topic, topics_of
+from duelpool.campaign.views import summaries
 from duelpool.errors import BadParameter
 from duelpool.files import Run
 from duelpool.pool import group_duplicates
@@ -62,11 +62,9 @@ def _find(
     topics: Collection[str] | None,
 ) -> list[Challenge]:
     challenges: list[Challenge] = []
-    for topic in topics_of(tx):
-        if topic not in ranked or (topics is not None and topic not in topics):
-            continue
-        read = read_topic(tx, campaign, topic)
-        best = read.strategy.result().best if read.judged else ()
+    wanted = {topic for topic in ranked if topics is None or topic in topics}
+    for topic, found, _ in summaries.read(tx, campaign, only=wanted):
+        best = found.levels[0] if found.levels else ()
         rows = holdings.items(tx, topic)
         stop = {row.id for row in rows if (row.twin_of or row.id) in best}
         known = {row.id for row in rows}

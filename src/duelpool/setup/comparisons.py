@@ -9,7 +9,7 @@ from duelpool.campaign import Settings
 from duelpool.deciders import TopicPool, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup.drafts import Draft
-from duelpool.setup.forecasts import Forecast, every_strategy, forecast
+from duelpool.setup.forecasts import Forecast, forecast, strategies_for_people
 from duelpool.setup.pilots import (
     FittedJudges,
     Observed,
@@ -142,8 +142,8 @@ class Comparison:
         return cls(**{**given, "observed": observed})
 
     def strategies(self) -> tuple[str, ...]:
-        """Return the chosen strategy, all others, and under a cost cap or after a pilot also some with parameters."""
-        names = [self.strategy, *every_strategy(self.cap)]
+        """Return the chosen strategy and all for people; under a cost cap or after a pilot some with parameters too."""
+        names = [self.strategy, *strategies_for_people(self.cap)]
         if self.max_cost is not None or self.observed is not None:
             usable = self.observed.usable if self.observed is not None else 1.0
             names += candidates(self.sizes, self.pay, self.max_cost, usable)

@@ -46,6 +46,12 @@ def every_strategy(cap: int | None = 6) -> tuple[str, ...]:
     return tuple(names)
 
 
+def strategies_for_people(cap: int | None = 6) -> tuple[str, ...]:
+    """Return the strategies to choose from for a campaign: without those that are there to compare with."""
+    names = every_strategy(cap)
+    return tuple(name for name in names if not getattr(STRATEGIES[name], "only_to_compare", False))
+
+
 def forecast(
     sizes: Collection[int],
     strategy: str,

@@ -18,9 +18,9 @@ from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import TopicTally, agreement_with_others
 from duelpool.errors import BadParameter
-from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
+from duelpool.judges import JudgeModel, SimulatedJudge, TrueOrder, make_judges
 from duelpool.records import Judgment, Levels, Outcome
-from duelpool.setup.forecasts import Forecast, every_strategy
+from duelpool.setup.forecasts import Forecast, strategies_for_people
 from duelpool.simulation import simulate
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 from duelpool.store import Reading, holdings, log
@@ -248,6 +248,12 @@ class _CountingJudge:
     def truth(self) -> Levels:
         return self.judge.truth
 
+    def true_order(self, rule: str) -> TrueOrder:
+        return self.judge.true_order(rule)
+
+    def win_chance(self, item: str, other: str) -> float:
+        return self.judge.win_chance(item, other)
+
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         outcome = self.judge.answer(topic, left, right, nth)
         if outcome in {Outcome.LEFT, Outcome.RIGHT}:
@@ -286,7 +292,7 @@ def candidates(
     sizes: Collection[int], pay: Pay, max_cost: int | None, usable: float = 1.0
 ) -> tuple[str, ...]:
     """Return strategies to compare; under a cost cap also some with the budget that it allows."""
-    names = every_strategy(None)
+    names = strategies_for_people(None)
     specs = [*names, *(f"{name}:{values}" for name in names for values in VARIANTS.get(name, ()))]
     if max_cost is not None:
         allowed = pay.questions * (max_cost // max(1, pay.per_assignment)) * usable

@@ -1,19 +1,23 @@
 """Any strategy against any simulated judge, many times, in memory."""
 
-from duelpool.simulation.records import (
+from duelpool.simulation.calibration import (
     ReliabilityBin,
-    SimulationResult,
-    Trial,
+    StatedBins,
     calibration_error,
     reliability,
+    stated_in_bins,
 )
+from duelpool.simulation.records import STATED_CHANCES, Calibration, SimulationResult, Trial
 from duelpool.simulation.run import Progress, processes, simulate
 from duelpool.simulation.trial import StrategyMaker, judgments_allowed
 
 __all__ = [
+    "STATED_CHANCES",
+    "Calibration",
     "Progress",
     "ReliabilityBin",
     "SimulationResult",
+    "StatedBins",
     "StrategyMaker",
     "Trial",
     "calibration_error",
@@ -21,4 +25,5 @@ __all__ = [
     "processes",
     "reliability",
     "simulate",
+    "stated_in_bins",
 ]

@@ -1,12 +1,20 @@
-"""The results of a simulation: the trials, their summary, and the calibration of stated confidence."""
+"""The results of a simulation: the trials, what was stated and what was true, and their summary."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from duelpool.errors import BadParameter
+from duelpool.errors import UnknownName
+from duelpool.judges import BORDA
+from duelpool.records import Certainty
 from duelpool.shares import wilson
+
+STATED_CHANCES = ("best", "top_five", "top_share", "near_best")
+"""The chances that a strategy may state of what it returns: the fields of a `Certainty`."""
+
+_TOP = 5
+_ROUNDING = 1e-9  # a regret may exceed epsilon, and a share of a pool a whole number, by rounding alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +23,11 @@ class Trial:
 
     `ranks` are the true places of the items returned as best, 0 for a true best item; equally good items have
     the same place. `curve` says for each checkpoint whether one item, had it been returned then, was right.
+    `better` is how many items are truly better than the first returned, `regret` by how much the best beats that one:
+    the chance that the best wins against it less 1/2, the largest where there are several bests, 0 for a best
+    item. Where nothing is returned all items are better, and the regret is 1/2. `certainty` is what the strategy
+    stated. `stopped`: it ended before its budget was spent. `no_condorcet`: no item beats all others, though the
+    truth was to be the one that does, so Copeland's order was taken.
     """
 
     topic: str
@@ -27,13 +40,108 @@ class Trial:
     comparisons: int
     same_pair: int
     rounds: int
-    confidence: float | None = None
+    certainty: Certainty | None = None
     curve: tuple[bool, ...] = ()
+    better: int = 0
+    regret: float = 0.0
+    stopped: bool = False
+    no_condorcet: bool = False
 
     @property
     def hits(self) -> int:
         """How many of the truly best items were returned."""
         return self.ranks.count(0)
+
+    @property
+    def confidence(self) -> float | None:
+        """The stated chance that a best item is among those returned; None where it isn't stated."""
+        return self.stated("best")
+
+    def stated(self, chance: str) -> float | None:
+        """Return what the strategy stated of one of `STATED_CHANCES`; None where it stated no number."""
+        value: float | None = None if self.certainty is None else getattr(self.certainty, chance)
+        return value
+
+    def true(self, chance: str) -> bool:
+        """Return whether what one of `STATED_CHANCES` is the chance of was the case."""
+        about = self.certainty or Certainty()
+        match chance:
+            case "best":
+                return self.hits > 0
+            case "top_five":
+                return self.better < _TOP
+            case "top_share":
+                return self.better < self._places(about.share)
+            case "near_best":
+                return self.regret <= about.epsilon + _ROUNDING
+            case _:
+                raise UnknownName("stated chance", chance, STATED_CHANCES)
+
+    def blind(self, chance: str) -> float:
+        """Return what a refusal to state one of `STATED_CHANCES` counts as: the chance of items drawn blindly.
+
+        As many as were returned for "best", one for the top five and the top share. Of "near_best" it is 0: how
+        many items are near the best isn't known.
+        """
+        places = {
+            "best": len(self.ranks),
+            "top_five": _TOP,
+            "top_share": self._places((self.certainty or Certainty()).share),
+            "near_best": 0,
+        }[chance]
+        return min(1.0, places / max(1, self.items))
+
+    def _places(self, share: float) -> int:
+        """Return how many items the best share of the pool has, at least one."""
+        return max(1, math.ceil(share * self.items - _ROUNDING))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was stated over some trials, and how often it was the case.
+
+    `stated` is a mean in which a refusal counts as what chance gives; `refused` is the share of trials that
+    stated no number. Both are None where the strategy states no such chance. `error` is the standard error of
+    stated less right.
+    """
+
+    stated: float | None
+    right: float
+    refused: float | None
+    trials: int
+    error: float | None = None
+
+    @classmethod
+    def of(cls, trials: Iterable["Trial"], chance: str = "best") -> "Calibration":
+        """Return the calibration of one of `STATED_CHANCES` over these trials."""
+        each = tuple(trials)
+        right = math.fsum(trial.true(chance) for trial in each) / len(each)
+        if not any(_speaks(trial.certainty, chance) for trial in each):
+            return cls(None, right, None, len(each))
+        numbers = [trial.stated(chance) for trial in each]
+        stated = [
+            trial.blind(chance) if number is None else number
+            for trial, number in zip(each, numbers, strict=True)
+        ]
+        over = [number - trial.true(chance) for number, trial in zip(stated, each, strict=True)]
+        mean = math.fsum(over) / len(each)
+        spread = math.fsum((value - mean) ** 2 for value in over)
+        return cls(
+            stated=math.fsum(stated) / len(each),
+            right=right,
+            refused=sum(number is None for number in numbers) / len(each),
+            trials=len(each),
+            error=math.sqrt(spread) / len(each),
+        )
+
+    def as_json(self) -> dict[str, float | None]:
+        """Return what was stated, right and refused."""
+        return {"stated": self.stated, "right": self.right, "refused": self.refused}
+
+
+def _speaks(certainty: Certainty | None, chance: str) -> bool:
+    """Whether a certainty states this chance, or says that nothing can be stated."""
+    return certainty is not None and (certainty.by_chance or getattr(certainty, chance) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +157,7 @@ class SimulationResult:
     outcomes: tuple[Trial, ...]
     checkpoints: tuple[int, ...] = ()
     seconds: float = field(default=0.0, compare=False)
+    truth: str = BORDA
 
     @property
     def trials(self) -> int:
@@ -96,6 +205,30 @@ class SimulationResult:
         return self._share(trial.rounds for trial in self.outcomes)
 
     @property
+    def mean_rank(self) -> float:
+        """The mean true rank of the first item returned: 1 and the number of items that are truly better."""
+        return 1 + self._share(trial.better for trial in self.outcomes)
+
+    @property
+    def regret(self) -> float:
+        """The mean regret of the first item returned: by how much the best beats it."""
+        return self._share(trial.regret for trial in self.outcomes)
+
+    @property
+    def no_condorcet(self) -> int:
+        """The number of trials in which no item beats all others, though the truth was to be the one that does."""
+        return sum(trial.no_condorcet for trial in self.outcomes)
+
+    @property
+    def stopped(self) -> tuple[Trial, ...]:
+        """The trials that ended before their budget was spent."""
+        return tuple(trial for trial in self.outcomes if trial.stopped)
+
+    def calibration(self, chance: str = "best") -> Calibration:
+        """Return what was stated of one of `STATED_CHANCES`, and how often that was the case."""
+        return Calibration.of(self.outcomes, chance)
+
+    @property
     def comparisons(self) -> dict[str, float]:
         """The least, mean and largest number of comparisons of a trial."""
         spent = [trial.comparisons for trial in self.outcomes]
@@ -131,52 +264,35 @@ class SimulationResult:
             "cap": self.cap,
             "seed": self.seed,
             "trials": self.trials,
+            "truth": self.truth,
         }
+        if self.no_condorcet:
+            summary["no_condorcet"] = self.no_condorcet
         for name in ("found", "one", "both", "single", "best_on_top", "returned", "comparisons", "same_pair"):
             summary[name] = getattr(self, name)
         summary |= {"rounds": self.rounds, "top5_recall": self.top5_recall, "seconds": round(self.seconds, 3)}
+        summary |= {"mean_rank": self.mean_rank, "regret": self.regret}
+        summary |= self.calibration().as_json() | self._stated_of_the_first() | self._stops()
         if self.checkpoints:
             summary["curve"] = [{"judgments": spent, "single": share} for spent, share in self.curve]
         return summary
 
+    def _stated_of_the_first(self) -> dict[str, Any]:
+        """Return what was stated of the first item returned."""
+        about = next((trial.certainty for trial in self.outcomes if trial.certainty), Certainty())
+        return {
+            "top5": self.calibration("top_five").as_json(),
+            "top_share": {"share": about.share} | self.calibration("top_share").as_json(),
+            "near_best": {"epsilon": about.epsilon} | self.calibration("near_best").as_json(),
+        }
+
+    def _stops(self) -> dict[str, float | None]:
+        """Return the share of trials that stopped before their budget was spent, and what became of those."""
+        early = self.stopped
+        right = math.fsum(trial.hits > 0 for trial in early) / len(early) if early else None
+        spent = math.fsum(trial.comparisons for trial in early) / len(early) if early else None
+        share = len(early) / self.trials if self.budget else None
+        return {"stopped": share, "right_when_stopped": right, "judgments_when_stopped": spent}
+
     def _share(self, values: Iterable[float]) -> float:
         return math.fsum(values) / self.trials
-
-
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """Trials that stated about the same confidence: its mean, and how often they were right."""
-
-    stated: float
-    right: float
-    trials: int
-
-
-def calibration_error(results: Sequence[SimulationResult], bins: int = 10) -> float:
-    """Return how far stated confidence lies from the share that was right, a mean over the trials.
-
-    The expected calibration error: over equal bins of confidence, the distance between the mean confidence
-    and the share that was right, each bin weighted by its trials.
-    """
-    rows = reliability(results, bins)
-    total = sum(row.trials for row in rows)
-    return math.fsum(row.trials * abs(row.stated - row.right) for row in rows) / total
-
-
-def reliability(results: Sequence[SimulationResult], bins: int = 10) -> tuple[ReliabilityBin, ...]:
-    """Return stated confidence against the share that was right, over equal bins of confidence."""
-    stated = [
-        (trial.confidence, trial.hits > 0)
-        for result in results
-        for trial in result.outcomes
-        if trial.confidence is not None
-    ]
-    if not stated:
-        raise BadParameter("None of these strategies states a confidence.", remedy="Simulate one that does.")
-    rows = []
-    for at in range(bins):
-        inside = [pair for pair in stated if min(bins - 1, int(pair[0] * bins)) == at]
-        if inside:
-            mean = math.fsum(confidence for confidence, _ in inside) / len(inside)
-            rows.append(ReliabilityBin(mean, sum(right for _, right in inside) / len(inside), len(inside)))
-    return tuple(rows)

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from typing import TypeAlias
 
 from duelpool.errors import BadParameter
-from duelpool.judges import JudgeModel, make_judges
+from duelpool.judges import BORDA, JudgeModel, make_judges, require_truth
 from duelpool.simulation.records import SimulationResult, Trial
 from duelpool.simulation.trial import StrategyMaker, TrialPlan, judgments_allowed, made_strategy, run_trials
 
@@ -36,6 +36,7 @@ def simulate(
     outstanding: int | None = None,
     checkpoints: Sequence[int] = (),
     prior: Mapping[str, Mapping[str, float]] | None = None,
+    truth: str = BORDA,
     executor: Executor | None = None,
     progress: Progress | None = None,
     case: str = "",
@@ -47,13 +48,15 @@ def simulate(
     its own gets it. `batch` bounds how many pairs are asked and judged at once (default: as many as the
     strategy gives); with `outstanding`, that many pairs are being judged at any time and are answered in random order,
     one at a time. `prior` holds a score per item by topic, for strategies that take one; its topics are those
-    of judges that bring their own pools. `executor` is any of concurrent.futures' kind, such as
+    of judges that bring their own pools. `truth` says which items are truly the best: Borda's, Copeland's or
+    Condorcet's, see `judges.truth`. `executor` is any of concurrent.futures' kind, such as
     `processes(2)` or a Dask client's.
     """
     model = make_judges(judges) if isinstance(judges, str) else judges
     size = _pool_size(model, items)
     points = tuple(sorted(checkpoints))
-    plan = TrialPlan(strategy, model, size, budget, cap, seed, batch, outstanding, points, prior)
+    plan = TrialPlan(strategy, model, size, budget, cap, seed, batch, outstanding, points, prior, truth)
+    require_truth(truth)
     _refuse_bad_numbers(plan, trials)
     started = time.perf_counter()
     outcomes = _run_all(plan, trials, executor, progress)
@@ -67,6 +70,7 @@ def simulate(
         outcomes=outcomes,
         checkpoints=plan.checkpoints,
         seconds=time.perf_counter() - started,
+        truth=truth,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from duelpool.errors import BadParameter
-from duelpool.judges import Dice, JudgeModel, SimulatedJudge
+from duelpool.judges import BORDA, Dice, JudgeModel, SimulatedJudge
 from duelpool.records import Judgment, Levels, Pair, Proposal
 from duelpool.seeds import rng_for
 from duelpool.simulation.records import Trial
@@ -35,6 +35,7 @@ class TrialPlan:
     outstanding: int | None = None
     checkpoints: tuple[int, ...] = ()
     prior: Mapping[str, Mapping[str, float]] | None = None
+    truth: str = BORDA
 
 
 def run_trials(plan: TrialPlan, start: int, count: int) -> list[Trial]:
@@ -93,7 +94,7 @@ def _run_trial(plan: TrialPlan, number: int, pools: Sequence[tuple[str, tuple[st
     strategy = made_strategy(
         plan.strategy, items, seed=seed, topic=topic, cap=plan.cap, budget=budget, prior=prior
     )
-    table = _Table(strategy, judge, topic, seed, budget=budget, checkpoints=plan.checkpoints)
+    table = _Table(strategy, judge, plan.truth, topic, seed, budget=budget, checkpoints=plan.checkpoints)
     while table.play_live(plan.outstanding) if plan.outstanding else table.play_round(plan.batch):
         table.rounds += 1
     result = strategy.result()
@@ -113,6 +114,7 @@ class _Table:
         self,
         strategy: Strategy,
         judge: SimulatedJudge,
+        truth: str,
         topic: str,
         seed: int,
         *,
@@ -121,6 +123,7 @@ class _Table:
     ) -> None:
         self.strategy = strategy
         self.judge = judge
+        self.truth = truth
         self.topic = topic
         self.budget = math.inf if budget is None else budget
         self.rounds = 0
@@ -187,7 +190,7 @@ class _Table:
         self._answers += 1
         while len(self._curve) < len(self._checkpoints) and self.spent >= self._checkpoints[len(self._curve)]:
             order = self._in_order(self.strategy.result())
-            self._curve.append(bool(order) and order[0] in self.judge.truth.best)
+            self._curve.append(bool(order) and order[0] in self.judge.true_order(self.truth).levels.best)
 
     def _in_order(self, result: Levels) -> list[str]:
         """Return the items one by one, ties broken at random.
@@ -203,7 +206,8 @@ class _Table:
 
     def scored(self, result: Levels, items: tuple[str, ...]) -> Trial:
         """Compare the strategy's result with the truth."""
-        truth = self.judge.truth
+        known = self.judge.true_order(self.truth)
+        truth = known.levels
         place = {item: at for at, level in enumerate(truth.levels) for item in level}
         order = self._in_order(result)
         single = bool(order) and place[order[0]] == 0
@@ -219,9 +223,19 @@ class _Table:
             comparisons=self.spent,
             same_pair=max(self._judged.values(), default=0),
             rounds=self.rounds,
-            confidence=result.confidence,
+            certainty=result.certainty,
             curve=(*self._curve, *(single,) * missing),
+            better=sum(len(level) for level in truth.levels[: place[order[0]]]) if order else len(items),
+            regret=self._regret(order[0], truth.best) if order else 0.5,
+            stopped=self.spent < self.budget < math.inf,
+            no_condorcet=known.rule != self.truth,
         )
+
+    def _regret(self, item: str, bests: Sequence[str]) -> float:
+        """Return by how much the best beats an item, the largest where there are several; 0 for one of them."""
+        if item in bests:
+            return 0.0
+        return max(self.judge.win_chance(best, item) for best in bests) - 0.5
 
 
 def top_recall(truth: Levels, order: Sequence[str], depth: int = TOP) -> float:

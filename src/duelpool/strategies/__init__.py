@@ -13,6 +13,12 @@ from duelpool.strategies.base import Strategy, replay
 from duelpool.strategies.difference import RankingDifference
 from duelpool.strategies.knockout import Knockout
 from duelpool.strategies.parameters import parameters_of, read_value, split_spec
+from duelpool.strategies.peers.activeranking import ActiveRanking
+from duelpool.strategies.peers.beatthemean import BeatTheMean
+from duelpool.strategies.peers.infogain import InfoGainSwiss
+from duelpool.strategies.peers.mergerucb import MergeRUCB
+from duelpool.strategies.peers.parwis import Parwis
+from duelpool.strategies.peers.rucb import RelativeUCB
 from duelpool.strategies.prefbest import PrefBest
 from duelpool.strategies.roundefficient import RoundEfficient
 from duelpool.strategies.sorting import CarryOn, Sorting
@@ -34,6 +40,12 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "dts": DoubleThompson,
     "mergedts": MergeDTS,
     "round-efficient": RoundEfficient,
+    "rucb": RelativeUCB,
+    "mergerucb": MergeRUCB,
+    "beat-the-mean": BeatTheMean,
+    "active-ranking": ActiveRanking,
+    "infogain-swiss": InfoGainSwiss,
+    "parwis": Parwis,
 }
 
 

@@ -98,6 +98,14 @@ def ask_lazily(strategy: Strategy, n: int, pending: Collection[Proposal] = ()) -
     return (strategy.ask_lazily if isinstance(strategy, AsksLazily) else strategy.ask)(n, pending)
 
 
+def is_slow(strategy: Strategy | type[Strategy]) -> bool:
+    """Whether `result` takes long (a tenth of a second or more), which a strategy says by `slow_result = True`.
+
+    Callers then ask a copy (`copy.deepcopy`) for it, while no question waits, and keep it until the log has grown.
+    """
+    return bool(getattr(strategy, "slow_result", False))
+
+
 S = TypeVar("S", bound=Strategy)
 
 

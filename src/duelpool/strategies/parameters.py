@@ -1,6 +1,7 @@
 """Parameters from text: `NAME[:parameter=value,...]`, checked against a strategy's own constructor."""
 
 import inspect
+import math
 import types
 from collections.abc import Callable
 from typing import Any, Literal, Union, get_args, get_origin
@@ -13,8 +14,10 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 
 
 def at_least(**values: tuple[float | None, float]) -> None:
-    """Refuse a value below its least one: `at_least(k=(k, 1))`; None is no value, and passes."""
+    """Refuse a value below its least one: `at_least(k=(k, 1))`, and an infinite one; None is no value, and passes."""
     for name, (value, least) in values.items():
+        if value == math.inf:
+            raise BadParameter(f"'{name}' is a finite number, not {value}.")
         if value is not None and not value >= least:
             raise BadParameter(f"'{name}' is at least {least}, not {value}.", remedy="Give a larger one.")
 

@@ -13,6 +13,11 @@ from duelpool.strategies.tables.win_table import WinTable
 Places = tuple[int, int]  # two items by their place in the pool, the smaller one first
 
 
+def places_of(i: int, j: int) -> Places:
+    """Return two places, the smaller one first."""
+    return (i, j) if i < j else (j, i)
+
+
 class Games(NamedTuple):
     """A pair's judgments in one phase: wins of the first and of the second item, and games."""
 
@@ -83,7 +88,7 @@ class PhaseBook:
             return False
         i, j = places
         effect = judgment.effect
-        pair = (i, j) if i < j else (j, i)
+        pair = places_of(i, j)
         game = _one_game(effect.left, effect.right) if i < j else _one_game(effect.right, effect.left)
         if judgment.phase:
             judged = self._judged.setdefault(judgment.phase, {})
@@ -103,6 +108,11 @@ class PhaseBook:
         return not self._missing
 
     @property
+    def reuses(self) -> bool:
+        """Whether a pair of the open phase is at its cap, and re-uses its latest judgment."""
+        return bool(self._reused.get(self.phase))
+
+    @property
     def missing(self) -> int:
         """How many pairs of the open phase have no judgment yet."""
         return len(self._missing)
@@ -115,7 +125,7 @@ class PhaseBook:
 
     def ask(self, n: int, pending: Collection[Proposal]) -> list[Proposal]:
         """Return up to n of the open phase's pairs that are neither judged nor pending."""
-        waiting = {(min(pair), max(pair)) for pair in self.table.places(pending)}
+        waiting = {places_of(*pair) for pair in self.table.places(pending)}
         items = self.table.items
         proposals: list[Proposal] = []
         for pair in self._missing:
@@ -133,7 +143,7 @@ class PhaseBook:
         size = len(self.table.items)
         wins, games = np.zeros(size), np.zeros(size)
         members = set(field)
-        for (i, j), game in self._games(phase):
+        for (i, j), game in self.games(phase):
             if i in members and j in members:
                 wins[i] += game.won
                 wins[j] += game.lost
@@ -141,7 +151,8 @@ class PhaseBook:
                 games[j] += game.played
         return wins, games
 
-    def _games(self, phase: str) -> Iterator[tuple[Places, Games]]:
+    def games(self, phase: str) -> Iterator[tuple[Places, Games]]:
+        """Yield the judged pairs of a phase; a Bad item loses all its games against the others."""
         bad = self.table.bad
         judged, reused = self._judged.get(phase, {}), self._reused.get(phase, {})
         for pair, known in judged.items():

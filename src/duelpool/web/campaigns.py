@@ -10,7 +10,7 @@ from itertools import islice
 from duelpool.access import limits, sessions, single_sign_on
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.changes import UnreadableSettings
-from duelpool.campaign.views.summaries import WORTH_KEEPING, refresh
+from duelpool.campaign.views.summaries import WORTH_KEEPING, Turns, has_slow_results, refresh
 from duelpool.store import Store, holdings
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.judging.flow import Flow
@@ -21,6 +21,8 @@ WARM_TOPICS = 200
 WARM_LINES = 100_000
 SUMMARISED_LINES = 5000
 """Lines that each sweep reads to summarise topics: a small share of the seconds between two sweeps."""
+SUMMARISED_RESULTS = 10
+"""Results that take long and are worked out by each sweep."""
 
 logger = logging.getLogger("duelpool.web")
 
@@ -114,6 +116,7 @@ class ServedCampaigns:
         """Store summaries of some topics of a long log that nobody has judged since the last sweep."""
         heads = campaign.live.heads()
         before, self._swept[campaign.id] = self._swept.get(campaign.id, {}), heads
-        if sum(heads.values()) >= WORTH_KEEPING:
+        if sum(heads.values()) >= WORTH_KEEPING or has_slow_results(campaign):
             busy = {topic for topic, head in heads.items() if before.get(topic) != head}
-            refresh(campaign, lines_at_most=SUMMARISED_LINES, without=busy)
+            turns = Turns(SUMMARISED_RESULTS)
+            refresh(campaign, lines_at_most=SUMMARISED_LINES, turns=turns, without=busy)

@@ -223,6 +223,7 @@ def test_levels_for_a_program(judged: Campaign, tmp_path: Path) -> None:
     assert found["topics"]["one"] == {
         "levels": [["a"], ["b"], ["c"]],
         "confidence": None,
+        "certainty": None,
         "judgments": 3,
         "done": True,
     }

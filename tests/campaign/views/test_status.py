@@ -215,7 +215,7 @@ def test_status_as_json(store: Store) -> None:
     found = status(make_campaign(store)).as_json()
     assert found["totals"] == {
         "topics": 2, "items": 9, "judgments": 0, "expected": 16, "open": 16, "leased": 0, "held": 0,
-        "parked": 0, "done": 0,
+        "parked": 0, "done": 0, "outdated": 0,
     }  # fmt: skip
     assert found["topics"][0]["topic"] == "one"
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from duelpool.simulation import Progress, SimulationResult, simulate
+from duelpool.simulation import Progress, SimulationResult
 from duelpool_reproduce.base import Experiment, Section
+from duelpool_reproduce.cells import NOT_KEPT, Cells
 from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ def growth(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    *,
+    cells: Cells = NOT_KEPT,
 ) -> ComparisonReport:
     """Simulate pools of growing size, and one size with a growing number of pairings."""
 
     def simulated(strategy: str, items: int) -> SimulationResult:
         budget = "7K" if strategy == "swissfinals" else None
-        return simulate(
+        return cells.simulate(
             strategy,
             JUDGES,
             items=items,
@@ -136,4 +139,5 @@ GROWTH = Experiment(
     shows={"Growth": "judgments and found-rate with K and with n"},
     quick=5,
     seconds=(4, 400),
+    resumable=True,
 )

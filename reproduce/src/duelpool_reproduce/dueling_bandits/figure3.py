@@ -12,8 +12,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from duelpool.shares import wilson
-from duelpool.simulation import Progress, SimulationResult, simulate
+from duelpool.simulation import Progress, SimulationResult
 from duelpool_reproduce.base import Cell, Experiment, Section
+from duelpool_reproduce.cells import NOT_KEPT, Cells
 from duelpool_reproduce.dueling_bandits.returned import returned
 from duelpool_reproduce.verdicts import AGREES, NEW, Measured
 
@@ -414,6 +415,7 @@ def figure3(
     progress: Progress | None = None,
     *,
     slow_share: float = 1.0,
+    cells: Cells = NOT_KEPT,
 ) -> Figure3:
     """Run every row of Figure 3 and the flagship's under it, in both cases; of the trials, the slow ones a share."""
     plans: list[tuple[str, str, int | None, int | None]] = [
@@ -424,7 +426,7 @@ def figure3(
     for name, strategy, budget, cap in plans:
         count = max(1, round(slow_share * trials)) if strategy in SLOW else trials
         case_a, case_b = (
-            simulate(
+            cells.simulate(
                 strategy,
                 f"case-{case.lower()}",
                 items=ITEMS,
@@ -453,4 +455,5 @@ FIGURE3 = Experiment(
     quick=48,
     quick_form={"slow_share": 0.25},
     seconds=(10, 900),
+    resumable=True,
 )

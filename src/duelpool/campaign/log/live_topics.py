@@ -3,6 +3,7 @@
 This is a cache of a replay of the log; any process may drop it at any time.
 """
 
+import copy
 import json
 import threading
 import time
@@ -17,7 +18,7 @@ from duelpool.campaign.log.campaign_events import WeighedPart
 from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
 from duelpool.campaign.log.plan_source import PlanSource
 from duelpool.campaign.log.replay import TopicState, counted
-from duelpool.campaign.log.summary_forms import Forms
+from duelpool.campaign.log.summary_forms import WITHOUT_RESULT, Forms
 from duelpool.campaign.settings import Settings
 from duelpool.deciders import ALL, Decider, TopicPool, VoteSource, Weighs, make_decider, read_goal
 from duelpool.errors import BadParameter
@@ -25,7 +26,7 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import CampaignStore, Reading, Writing, holdings, log, schema
 from duelpool.store.statements import Statement
 from duelpool.strategies import STRATEGIES, Strategy, make_strategy
-from duelpool.strategies.base import ask_lazily
+from duelpool.strategies.base import ask_lazily, is_slow
 from duelpool.strategies.parameters import parameters_of, split_spec
 from duelpool.strategies.tables.pair_numbers import without
 
@@ -60,6 +61,7 @@ class _CachedTopic:
     sources: dict[str, VoteSource]  # where judgments are weighed: a model that comes later is added
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: tuple[object, Sequence[Proposal]] | None = None  # the strategy's last inputs, and its proposals
+    result: tuple[int, Levels] | None = None  # one that takes long, as of a place of the log
     used: float = field(default_factory=time.monotonic)
 
 
@@ -140,7 +142,7 @@ class LiveTopics:
             self._done = {
                 topic: (tag.position, tag.pool_version)
                 for topic, tag in done.items()
-                if topic in heads and tag.form == forms.of(heads[topic])
+                if topic in heads and tag.form.removesuffix(WITHOUT_RESULT) == forms.of(heads[topic])
             }
         ended = self._done
         return {
@@ -448,8 +450,22 @@ class LiveTopics:
         return f"{strategy.name}/{strategy.version}"
 
     def result(self, topic: str) -> Levels:
-        """Return a topic's levels as the log gives them."""
-        return self.state(topic).strategy.result()
+        """Return a topic's levels as the log gives them; one that takes long is worked out while no question waits."""
+
+        def work(cached: _CachedTopic) -> tuple[_CachedTopic, int, Strategy | Levels]:
+            position, strategy = cached.state.position, cached.state.strategy
+            if not is_slow(strategy):
+                return cached, position, strategy.result()
+            if cached.result is not None and cached.result[0] == position:
+                return cached, position, cached.result[1]
+            return cached, position, copy.deepcopy(strategy)
+
+        cached, position, found = self._with(topic, None, work)
+        if isinstance(found, Levels):
+            return found
+        levels = found.result()
+        cached.result = (position, levels)
+        return levels
 
     def items(self, topic: str) -> tuple[str, ...]:
         """Return the items of a topic's pool that are judged."""

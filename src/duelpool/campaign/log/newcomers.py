@@ -174,9 +174,10 @@ class WithNewcomers:
         return rounds + sum(self.own.expected_judgments(size) for size in self._waiting_sizes())
 
     @property
-    def waiting_items(self) -> int:
-        """How many newcomers wait for their challenge: no level has them yet."""
-        return len({item for challenge in self._waiting for item in challenge.survivors})
+    def all_items(self) -> frozenset[str]:
+        """The items of all rounds, and the newcomers that wait."""
+        waiting = (challenge.survivors for challenge in self._waiting)
+        return frozenset().union(*(each.items for each in self._rounds), *waiting)
 
     def _waiting_sizes(self) -> list[int]:
         """Return how many items each waiting challenge will have: its newcomers, and one of the best items."""
@@ -188,9 +189,11 @@ def with_newcomers(strategy: Strategy, items: Iterable[str], make_duel: MakeDuel
     return cast("Strategy", WithNewcomers(strategy, items, make_duel))
 
 
-def waiting_newcomers(strategy: Strategy) -> int:
-    """Return how many newcomers wait for their challenge."""
-    return strategy.waiting_items if isinstance(strategy, WithNewcomers) else 0
+def size_of(strategy: Strategy) -> int:
+    """Return how many items a topic has, those that wait for their challenge too."""
+    if isinstance(strategy, WithNewcomers):
+        return len(strategy.all_items)
+    return sum(map(len, strategy.result().levels))
 
 
 def own_strategy(strategy: Strategy) -> Strategy:

@@ -8,8 +8,11 @@ from duelpool.campaign.log.summary_rows import Tag, TopicHead
 from duelpool.campaign.settings import FIXED, Settings
 from duelpool.deciders import part_class, read_goal
 
-FORM = 2
+FORM = 3
 """Counted up whenever a summary gets another form or meaning: earlier ones are then read no more."""
+
+WITHOUT_RESULT = "/without-result"
+"""The end of the form of summaries whose result takes long and isn't worked out yet."""
 
 
 class Forms:
@@ -31,6 +34,10 @@ class Forms:
             self._by_spec[spec] = f"{FORM}/{__version__}/{spec}/{version}/{self._fixed}"
         return self._by_spec[spec]
 
-    def tag(self, head: TopicHead) -> Tag:
-        """Return the tag that a summary of this topic must have now."""
-        return head.tag(self.of(head))
+    def tag(self, head: TopicHead, stated: bool = True) -> Tag:
+        """Return the tag that a summary of this topic must have now, with its result `stated` or without."""
+        return head.tag(self.of(head) + ("" if stated else WITHOUT_RESULT))
+
+    def holds(self, tag: Tag | None, head: TopicHead) -> bool:
+        """Whether a summary of this tag holds for a topic now, with its result or without."""
+        return tag is not None and tag in (self.tag(head), self.tag(head, stated=False))

@@ -42,12 +42,13 @@ class TopicHead(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A stored summary."""
+    """A stored summary; `slow`: it has a result that took long to work out."""
 
     topic: str
     tag: Tag
     done: bool
     body: str
+    slow: bool = False
 
 
 def heads(tx: Reading, only: Sequence[str] | None = None) -> dict[str, TopicHead]:
@@ -86,11 +87,11 @@ def done_topics(tx: Reading) -> dict[str, Tag]:
     return {topic: tag for topic, (tag, done) in tags(tx).items() if done}
 
 
-def read(tx: Reading) -> Iterator[Summary]:
-    """Yield the summaries of a campaign, a few thousand in memory at a time."""
+def read(tx: Reading, only: Sequence[str] | None = None) -> Iterator[Summary]:
+    """Yield the summaries of a campaign, or of `only` some topics, a few thousand in memory at a time."""
     query = select(
         *(_COLUMNS[name] for name in ("topic", "position", "pool_version", "tests", "form", "done", "body"))
-    ).where(_COLUMNS.campaign == tx.campaign)
+    ).where(_COLUMNS.campaign == tx.campaign, _among(_COLUMNS.topic, only))
     for topic, position, version, tests, form, done, body in map(tuple, streamed(tx.connection, query)):
         yield Summary(topic, Tag(position, version, tests, form), bool(done), body)
 

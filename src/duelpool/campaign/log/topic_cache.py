@@ -43,6 +43,10 @@ class TopicCache(Generic[T]):
         kept = self._kept.get(topic)
         return None if kept is None else kept[1]
 
+    def replace(self, topic: str, value: T) -> None:
+        """Give a topic another value for the same stamp."""
+        self._kept[topic] = (self._kept[topic][0], value)
+
     def __getitem__(self, topic: str) -> T:
         value = self.get(topic)
         if value is None:

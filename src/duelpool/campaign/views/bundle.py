@@ -17,6 +17,7 @@ from duelpool import __version__
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.settings import SETTINGS
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.exports import (
     Progress,
     Written,
@@ -53,6 +54,7 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
         raise BadFile.at(path, None, "The folder exists already.", "Name a new one, or remove it.")
     if not target.absolute().parent.is_dir():
         raise BadFile.at(path, None, "Its parent folder doesn't exist.", "Make it first.")
+    summaries.work_out(campaign)
     try:
         place = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as error:
@@ -115,7 +117,8 @@ def _fill(
     if events := campaign.read(campaign_events.events):
         write_lines(place / "events.jsonl", [json.dumps(each.as_json()) for each in events])
     dates = campaign.read(_dates)
-    write_lines(place / "DATA-STATEMENT.md", statement(campaign, status(campaign), dates, passages))
+    now = status(campaign, turns=summaries.Turns(0))
+    write_lines(place / "DATA-STATEMENT.md", statement(campaign, now, dates, passages))
     return sum(each.rows for each in written), tuple(notice for each in written for notice in each.notices)
 
 

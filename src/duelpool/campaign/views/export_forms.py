@@ -15,6 +15,9 @@ class ExportForm:
     about: str
 
 
+OF_RESULTS = ("qrels", "levels")
+"""The forms that hold the result of every topic."""
+
 _TEXT = "text/plain; charset=utf-8"
 
 FORMS: Mapping[str, ExportForm] = MappingProxyType(
@@ -29,7 +32,7 @@ FORMS: Mapping[str, ExportForm] = MappingProxyType(
             "The best items as grades: topic, 0, item, grade. Duplicates have the same grade.",
         ),
         "levels": ExportForm(
-            "application/json", "levels.json", "Levels", "Levels and confidence of every topic, as JSON."
+            "application/json", "levels.json", "Levels", "Levels and certainty of every topic, as JSON."
         ),
         "jsonl": ExportForm(
             "application/x-ndjson",

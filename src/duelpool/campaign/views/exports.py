@@ -5,6 +5,7 @@ when it is complete. Files hold pseudonyms; identities never leave the store.
 """
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -16,8 +17,9 @@ from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import read_counted_lines
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.export_forms import FORMS
-from duelpool.campaign.views.reading import Values, kept_levels, read_topic, topics_of, unscored_topics
+from duelpool.campaign.views.reading import Values, chosen_levels, topics_of, unscored_topics
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
@@ -185,21 +187,20 @@ def _qrels_lines(
 ) -> Iterator[str]:
     refuse_unscored(tx, campaign)
     known = set()
-    for topic in topics_of(tx):
+    for topic, found, _ in summaries.read(tx, campaign):
         known.add(topic)
-        read = read_topic(tx, campaign, topic)
         progress(1)
-        if not read.judged:
+        if not found.judged:
             tally.add(
                 "topics left out: nothing tells their items apart yet"
-                if read.usable
+                if found.judgments
                 else "topics left out: they have no judgments"
             )
             continue
-        if not read.strategy.done:
+        if not found.done:
             tally.add("topics that aren't done yet")
         rows = holdings.items(tx, topic)
-        kept = kept_levels(read, values, k)
+        kept = chosen_levels(found.levels, campaign.live.new_strategy(tx, topic), values, k)
         grades = _with_duplicates(Levels(kept).as_grades() if kept else {}, rows)
         if above is not None:
             old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
@@ -254,14 +255,14 @@ def levels_in(tx: Reading, campaign: Campaign, progress: Progress) -> dict[str, 
     """Return the levels of every topic, inside a transaction; none while nothing tells its items apart."""
     refuse_unscored(tx, campaign)
     topics: dict[str, Any] = {}
-    for topic in topics_of(tx):
-        read = read_topic(tx, campaign, topic)
-        levels = read.strategy.result()
+    for topic, known, _ in summaries.read(tx, campaign):
+        sure = known.certainty
         topics[topic] = {
-            "levels": [list(level) for level in levels.levels] if read.judged else [],
-            "confidence": levels.confidence,
-            "judgments": read.usable,
-            "done": read.strategy.done,
+            "levels": [list(level) for level in known.levels],
+            "confidence": None if sure is None else sure.best,
+            "certainty": None if sure is None else dataclasses.asdict(sure),
+            "judgments": known.judgments,
+            "done": known.done,
         }
         progress(1)
     return {"campaign": campaign.name, "strategy": campaign.settings.strategy, "topics": topics}

@@ -16,7 +16,7 @@ from duelpool.campaign.log.newcomers import is_in_challenge
 from duelpool.campaign.log.replay import LogReplay, read_counted_lines, usable
 from duelpool.deciders import part_class
 from duelpool.errors import BadParameter
-from duelpool.records import Judgment
+from duelpool.records import Judgment, Levels
 from duelpool.store import Reading, holdings, log, schema
 from duelpool.strategies import Strategy
 
@@ -59,19 +59,23 @@ def kept_levels(
 
     There are none while nothing tells the items apart.
     """
-    if not read.judged:
-        return ()
-    levels = read.strategy.result()
-    goal = getattr(read.strategy, "goal", "best")
+    return chosen_levels(read.strategy.result().levels, read.strategy, values, k) if read.judged else ()
+
+
+def chosen_levels(
+    levels: tuple[tuple[str, ...], ...], strategy: Strategy, values: Values, k: int | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the levels of a judged topic that become grades, by its strategy's goal or as asked for."""
+    goal = getattr(strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
     if wanted == "best":
-        return levels.levels[:1]
+        return levels[:1]
     if wanted == "levels":
-        return levels.levels
-    depth = k if k is not None else getattr(read.strategy, "k", None)
+        return levels
+    depth = k if k is not None else getattr(strategy, "k", None)
     if depth is None:
         raise BadParameter("The top needs a size.", remedy="Give k, with --top.")
-    return levels.top(int(depth))
+    return Levels(levels).top(int(depth))
 
 
 def read_topic(

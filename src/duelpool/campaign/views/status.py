@@ -17,14 +17,14 @@ from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.summary_rows import Caption, Summary
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views import summaries
+from duelpool.campaign.views import certainty, summaries
 from duelpool.campaign.views.reading import ReadTopic
 from duelpool.campaign.views.summaries import Summarised
 from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.deciders import ALL
-from duelpool.records import Proposal
+from duelpool.records import Certainty, Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow
 from duelpool.strategies.base import ask_lazily
@@ -39,7 +39,10 @@ class TopicStatus:
 
     `open` are questions that could be asked now, `held` judgments that wait for their assignment to end (they
     are among `judgments`), `parked` pairs that too many people could not judge. `expected` is about how many judgments
-    the topic takes in all: what the strategy expects, at least those that are there, leased and open.
+    the topic takes in all: what the strategy expects, at least those that are there, leased and open. `certainty` is
+    how sure the best items are, `confidence` the chance in it that a best one is among them, `statement` what it says
+    in words. `outdated`: best items and certainty are those of an earlier moment, or none yet; the present ones take
+    long, and are still to be worked out.
     """
 
     topic: str
@@ -55,6 +58,9 @@ class TopicStatus:
     done: bool
     best: tuple[str, ...]
     confidence: float | None
+    certainty: Certainty | None
+    statement: str
+    outdated: bool
     waits: str
 
 
@@ -156,7 +162,7 @@ class CampaignStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures for a program."""
-        totals = ("items", "judgments", "expected", "open", "leased", "held", "parked", "done")
+        totals = ("items", "judgments", "expected", "open", "leased", "held", "parked", "done", "outdated")
         return {
             "campaign": self.campaign,
             "state": self.state,
@@ -171,17 +177,25 @@ class CampaignStatus:
         }
 
 
-def status(campaign: Campaign, progress: Callable[[int], None] | None = None) -> CampaignStatus:
+def status(
+    campaign: Campaign,
+    progress: Callable[[int], None] | None = None,
+    turns: summaries.Turns | None = None,
+) -> CampaignStatus:
     """Read the state of a campaign as of one moment; `progress(1)` follows each topic.
 
     A topic's log is read only where its summary is missing or old, or where its strategy must be asked. Summaries that
-    took long to work out are stored, if the store can be written.
+    took long to work out are stored, if the store can be written. With `turns`, so many results that take long are
+    worked out; the topics of the others are `outdated`.
     """
     rows: list[Summary] = []
+    left = None if turns is None else turns.left
 
     def work(tx: Reading) -> CampaignStatus:
         rows.clear()
-        return _status(tx, campaign, summaries.read(tx, campaign, rows.append), progress)
+        return _status(
+            tx, campaign, summaries.read(tx, campaign, rows.append, turns=summaries.Turns(left)), progress
+        )
 
     now = campaign.read(work)
     summaries.keep(campaign, rows)
@@ -376,9 +390,30 @@ def _judged_topic(  # noqa: PLR0917
         held=known.held,
         parked=len(parked),
         done=known.done,
-        best=known.levels[0] if known.levels else (),
-        confidence=known.confidence,
+        **_result_of(known),
         waits="" if known.done else _waits(state, opened, len(leased), known.held, len(parked)),
+    )
+
+
+def _result_of(known: TopicSummary) -> dict[str, Any]:
+    """Return what a topic's status has of its result."""
+    best = known.levels[0] if known.levels else ()
+    return {
+        "best": best,
+        "confidence": None if known.certainty is None else known.certainty.best,
+        "certainty": known.certainty,
+        "statement": certainty.in_words(known.certainty, len(best)),
+        "outdated": not known.stated,
+    }
+
+
+def with_result(view: TopicView, known: TopicSummary, grading: bool) -> TopicView:
+    """Return a topic's view with its result, once that is worked out."""
+    return dataclasses.replace(
+        view,
+        status=view.status if grading else dataclasses.replace(view.status, **_result_of(known)),
+        levels=known.levels,
+        kept=known.levels[: known.kept],
     )
 
 
@@ -409,6 +444,9 @@ def _graded_topic(
         done=not left,
         best=(),
         confidence=None,
+        certainty=None,
+        statement="",
+        outdated=False,
         waits=_waits(state, open_now, leased.total(), 0, len(parked)) if left else "",
     )
 

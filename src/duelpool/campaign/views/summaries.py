@@ -4,6 +4,9 @@ A stored summary holds when its tag equals the topic's head: the same last line,
 counting (its form, this release, the strategy with its version, and the settings that can't change). Nothing else
 decides, so that a process that is killed, or two that write at once, can't leave a wrong one. Summaries are never
 written in the transaction of an answer.
+
+The result of some strategies takes long (`is_slow`). A summary may be stored without it, under a tag that says so;
+`Turns` say how many of them may be worked out now.
 """
 
 import random
@@ -15,18 +18,42 @@ from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.log.summary_forms import Forms
-from duelpool.campaign.log.summary_rows import PoolCount, Summary, Tag, TopicHead
+from duelpool.campaign.log.summary_rows import PoolCount, Summary, TopicHead
 from duelpool.campaign.views.reading import ReadTopic, read_topic
 from duelpool.campaign.views.tally import TopicTally
-from duelpool.campaign.views.topic_summary import TopicSummary, summarise
+from duelpool.campaign.views.topic_summary import (
+    TopicSummary,
+    summarise,
+    takes_long,
+    with_result,
+    with_result_of,
+)
 from duelpool.deciders import part_class
 from duelpool.store import Reading, StoreError, holdings
 from duelpool.store.holdings import ItemRow
+from duelpool.strategies.base import is_slow
 from duelpool.strategies.parameters import parameters_of
 
 WORTH_KEEPING = 2000
 """Lines of the log: what took fewer to work out isn't written down by a command that only reads."""
 _WRITTEN_AT_ONCE = 50
+_SLOW_AT_ONCE = 5
+RESULTS_CHECKED = 50
+"""Results that take long and are worked out again when summaries are checked, at most."""
+
+
+class Turns:
+    """How many results that take long may still be worked out; None: all of them."""
+
+    def __init__(self, left: int | None = None) -> None:
+        self.left = left
+
+    def take(self) -> bool:
+        """Take a turn, if there is one left."""
+        if self.left is None:
+            return True
+        self.left, had = max(0, self.left - 1), self.left
+        return had > 0
 
 
 class Summarised(NamedTuple):
@@ -36,27 +63,38 @@ class Summarised(NamedTuple):
     known: TopicSummary
     read: ReadTopic | None = None
 
+    def stated(self, turns: Turns) -> "Summarised":
+        """Return the summary with its result, if there is a turn for it."""
+        if self.known.stated or self.read is None or not turns.take():
+            return self
+        return self._replace(known=with_result(self.known, self.read))
+
 
 def read(
     tx: Reading,
     campaign: Campaign,
     kept: Callable[[Summary], None] | None = None,
     only: Collection[str] | None = None,
+    turns: Turns | None = None,
 ) -> Iterator[Summarised]:
-    """Yield the summary of every open topic, in their order; `kept` gets those that were worked out from the log."""
+    """Yield the summary of every open topic, in their order; `kept` gets those that were worked out from the log.
+
+    Without a turn left, a result that takes long isn't worked out: the summary isn't `stated`.
+    """
     forms = Forms(campaign.settings)
     bodies = {each.topic: each for each in stored.read(tx)}
     fresh = _FreshTopics(tx, campaign)
+    turns = turns or Turns()
     for head in stored.heads(tx).values():
         if only is not None and head.topic not in only:
             continue
-        known = fresh.summary(head) or _held(bodies.pop(head.topic, None), forms.tag(head))
-        if known is not None:
+        known = fresh.summary(head) or _held(bodies.pop(head.topic, None), forms, head)
+        if known is not None and (known.stated or turns.left == 0):
             yield Summarised(head.topic, known)
             continue
-        own = summarised(tx, campaign, head.topic)
+        own = summarised(tx, campaign, head.topic, turns)
         if kept is not None:
-            kept(_row(own, forms.tag(head)))
+            kept(_row(own, forms, head))
         yield own
 
 
@@ -66,12 +104,12 @@ def recount(tx: Reading, campaign: Campaign) -> Iterator[Summarised]:
         yield summarised(tx, campaign, topic)
 
 
-def summarised(tx: Reading, campaign: Campaign, topic: str) -> Summarised:
-    """Work out one topic's summary from its log."""
+def summarised(tx: Reading, campaign: Campaign, topic: str, turns: Turns | None = None) -> Summarised:
+    """Work out one topic's summary from its log; with its result, if there is a turn for it."""
     better = {name: pair.better for name, pair in holdings.test_pairs(tx).items()}
     tally = TopicTally(read_counted_lines(tx, topic), better)
     own = read_topic(tx, campaign, topic, visit=tally.add)
-    return Summarised(topic, summarise(own, tally.finish()), own)
+    return Summarised(topic, summarise(own, tally.finish()), own).stated(turns or Turns())
 
 
 def replay(tx: Reading, campaign: Campaign, topic: str) -> ReadTopic:
@@ -79,17 +117,28 @@ def replay(tx: Reading, campaign: Campaign, topic: str) -> ReadTopic:
     return read_topic(tx, campaign, topic)
 
 
-def _row(own: Summarised, tag: Tag) -> Summary:
-    return Summary(own.topic, tag, own.known.done, own.known.as_text())
+def _row(own: Summarised, forms: Forms, head: TopicHead) -> Summary:
+    known = own.known
+    slow = known.stated and own.read is not None and takes_long(own.read)
+    return Summary(own.topic, forms.tag(head, known.stated), known.done, known.as_text(), slow)
 
 
-def _held(found: Summary | None, tag: Tag) -> TopicSummary | None:
-    """Return a stored summary if it holds for this tag; one that can't be read is as good as none."""
-    if found is None or found.tag != tag:
+def _held(found: Summary | None, forms: Forms, head: TopicHead) -> TopicSummary | None:
+    """Return a stored summary if it holds for this topic now; one that can't be read is as good as none."""
+    if found is None or not forms.holds(found.tag, head):
         return None
     with suppress(ValueError, TypeError, KeyError):
         return TopicSummary.from_text(found.body)
     return None
+
+
+def stored_results(tx: Reading, campaign: Campaign, topics: Sequence[str]) -> dict[str, TopicSummary]:
+    """Return the stored summaries of these topics that hold now and have their result."""
+    forms = Forms(campaign.settings)
+    heads, tags = stored.heads(tx, topics), stored.tags(tx, topics)
+    wanted = [topic for topic, head in heads.items() if topic in tags and tags[topic][0] == forms.tag(head)]
+    found = {each.topic: _held(each, forms, heads[each.topic]) for each in stored.read(tx, wanted)}
+    return {topic: known for topic, known in found.items() if known is not None}
 
 
 # ---- topics without a line
@@ -131,23 +180,37 @@ def refresh(
     campaign: Campaign,
     *,
     lines_at_most: int | None = None,
+    turns: Turns | None = None,
     without: Collection[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Work out the summaries that are missing or old, and store them; return how many.
 
-    With `lines_at_most`, it ends once so many lines were read. Several processes share the work: each takes the
-    topics in an order of its own, and leaves out what another has stored meanwhile.
+    With `lines_at_most`, it ends once so many lines were read; with `turns`, so many results that take long are worked
+    out. Several processes share the work: each takes the topics in an order of its own, and leaves out what another
+    has stored meanwhile.
     """
     forms = Forms(campaign.settings)
-    topics = [head.topic for head in campaign.read(lambda tx: _stale(tx, campaign, forms))]
-    topics = [topic for topic in topics if topic not in without]
+    turns = turns or Turns()
+    stale, lacking = campaign.read(
+        lambda tx: ([head.topic for head in _stale(tx, campaign, forms)], {*without_result(tx, campaign)})
+    )
+    topics = [topic for topic in (*stale, *lacking) if topic not in without]
     random.Random().shuffle(topics)
+    slow = has_slow_results(campaign)
     lines = written = 0
-    while topics and (lines_at_most is None or lines < lines_at_most):
-        batch, topics = topics[:_WRITTEN_AT_ONCE], topics[_WRITTEN_AT_ONCE:]
-        most = None if lines_at_most is None else lines_at_most - lines
-        rows = campaign.read(lambda tx: _worked_out(tx, campaign, forms, batch, most))  # noqa: B023 (run at once)
+    while lines_at_most is None or lines < lines_at_most:
+        if turns.left == 0:
+            topics = [topic for topic in topics if topic not in lacking]
+            slow, lacking = False, set()
+        if not topics:
+            break
+        most = min(_SLOW_AT_ONCE, turns.left or _SLOW_AT_ONCE) if slow else _WRITTEN_AT_ONCE
+        batch, topics = topics[:most], topics[most:]
+        left = None if lines_at_most is None else lines_at_most - lines
+        found = campaign.read(lambda tx: _worked_out(tx, campaign, forms, batch, left, turns))  # noqa: B023 (run at once)
+        # A result is worked out here, where no transaction waits for it.
+        rows = [_row(own.stated(turns), forms, head) for head, own in found]
         if rows:
             campaign.write(lambda tx: stored.write(tx, rows))  # noqa: B023 (run at once)
         written += len(rows)
@@ -159,7 +222,7 @@ def refresh(
 
 def keep(campaign: Campaign, rows: Collection[Summary]) -> None:
     """Store summaries that a reader has worked out, if the store can be written now and they took a while."""
-    if sum(each.tag.position for each in rows) >= WORTH_KEEPING:
+    if any(each.slow for each in rows) or sum(each.tag.position for each in rows) >= WORTH_KEEPING:
         with suppress(StoreError, OSError):
             campaign.write(lambda tx: stored.write(tx, rows))
 
@@ -170,15 +233,46 @@ def _stale(tx: Reading, campaign: Campaign, forms: Forms) -> list[TopicHead]:
     return [
         head
         for head in stored.heads(tx).values()
-        if (tags.get(head.topic) or (None,))[0] != forms.tag(head) and fresh.summary(head) is None
+        if not forms.holds((tags.get(head.topic) or (None,))[0], head) and fresh.summary(head) is None
     ]
 
 
+def without_result(tx: Reading, campaign: Campaign) -> list[str]:
+    """Return the topics whose stored summary holds, and lacks its result."""
+    forms = Forms(campaign.settings)
+    tags = stored.tags(tx)
+    heads = stored.heads(tx).values()
+    return [
+        each.topic for each in heads if (tags.get(each.topic) or (None,))[0] == forms.tag(each, stated=False)
+    ]
+
+
+def has_slow_results(campaign: Campaign) -> bool:
+    """Whether the strategy of any topic takes long to give its result."""
+    if campaign.settings.plan:
+        return False
+    specs = {campaign.settings.strategy, *campaign.read(holdings.topic_strategies).values()}
+    return any(is_slow(part_class(campaign.live.goal, spec)) for spec in specs)
+
+
 def keep_up(campaign: Campaign, progress: Callable[[int], None] | None = None) -> None:
-    """Store the summaries that are missing or old, if they would take a while and the store can be written now."""
+    """Store the summaries that are missing or old, if they would take a while and the store can be written now.
+
+    Results that take long are left to `work_out`.
+    """
     if campaign.read(lambda tx: stale_lines(tx, campaign)) >= WORTH_KEEPING:
         with suppress(StoreError, OSError):
-            refresh(campaign, progress=progress)
+            refresh(campaign, turns=Turns(0), progress=progress)
+
+
+def work_out(campaign: Campaign, turns: Turns | None = None) -> None:
+    """Work out and store the results that take long, if there are any and the store can be written now.
+
+    Whoever needs the results of all topics in one transaction calls this first: the transaction then finds them.
+    """
+    if has_slow_results(campaign):
+        with suppress(StoreError, OSError):
+            refresh(campaign, turns=turns)
 
 
 def stale_lines(tx: Reading, campaign: Campaign) -> int:
@@ -186,22 +280,36 @@ def stale_lines(tx: Reading, campaign: Campaign) -> int:
     return sum(max(head.position, 10) for head in _stale(tx, campaign, Forms(campaign.settings)))
 
 
-def _worked_out(
-    tx: Reading, campaign: Campaign, forms: Forms, topics: Sequence[str], lines_at_most: int | None
-) -> list[Summary]:
-    """Return the summaries of some topics with the tags of this snapshot, without those that were stored meanwhile."""
+def _worked_out(  # noqa: PLR0917
+    tx: Reading,
+    campaign: Campaign,
+    forms: Forms,
+    topics: Sequence[str],
+    lines_at_most: int | None,
+    turns: Turns,
+) -> list[tuple[TopicHead, Summarised]]:
+    """Return the summaries of some topics as of this snapshot, without those that were stored meanwhile.
+
+    Results that take long are still to be worked out.
+    """
     heads, tags = stored.heads(tx, topics), stored.tags(tx, topics)
-    stale = [head for head in heads.values() if (tags.get(head.topic) or (None,))[0] != forms.tag(head)]
+    known = {topic: tag for topic, (tag, _) in tags.items()}
+    stale = [
+        head
+        for head in heads.values()
+        if known.get(head.topic) != forms.tag(head)
+        and (turns.left != 0 or known.get(head.topic) != forms.tag(head, stated=False))
+    ]
     pools = holdings.items_by_topic(tx, [head.topic for head in stale if not head.position])
-    rows: list[Summary] = []
+    found: list[tuple[TopicHead, Summarised]] = []
     lines = 0
     for head in stale:
         if lines_at_most is not None and lines >= lines_at_most:
             break
         own = _begun(campaign, head, pools[head.topic]) if not head.position else None
-        rows.append(_row(own or summarised(tx, campaign, head.topic), forms.tag(head)))
+        found.append((head, own or summarised(tx, campaign, head.topic, Turns(0))))
         lines += head.position
-    return rows
+    return found
 
 
 def _begun(campaign: Campaign, head: TopicHead, items: Sequence[ItemRow]) -> Summarised:
@@ -215,15 +323,23 @@ def _begun(campaign: Campaign, head: TopicHead, items: Sequence[ItemRow]) -> Sum
 
 
 def check_summaries(tx: Reading, campaign: Campaign) -> list[str]:
-    """Return a sentence for every stored summary that claims to hold and contradicts the log."""
+    """Return a sentence for every stored summary that claims to hold and contradicts the log.
+
+    Of the results that take long, the first fifty are worked out again.
+    """
     forms = Forms(campaign.settings)
     heads = stored.heads(tx)
+    turns = Turns(RESULTS_CHECKED)
     wrong: list[str] = []
     for found in list(stored.read(tx)):
         head = heads.get(found.topic)
-        if head is None or found.tag != forms.tag(head):
+        if head is None or not forms.holds(found.tag, head):
             continue  # old: nobody reads it
-        right = summarised(tx, campaign, found.topic).known
-        if found.done != right.done or _held(found, found.tag) != right:
+        with_its_result = found.tag == forms.tag(head)
+        own = summarised(tx, campaign, found.topic, turns if with_its_result else Turns(0)).known
+        known = _held(found, forms, head)
+        if known is not None and with_its_result and known.stated and not own.stated:
+            own = with_result_of(own, known, stated=True)  # no turn was left for it
+        if found.done != own.done or known != own:
             wrong.append(f"The summary of topic '{found.topic}' contradicts its log.")
     return wrong

@@ -6,17 +6,17 @@ It depends on the log, the pool, the test pairs and the fixed settings alone, so
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from duelpool.campaign.log.newcomers import waiting_newcomers
+from duelpool.campaign.log.newcomers import size_of
 from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.deciders import ALL
-from duelpool.records import Proposal
+from duelpool.records import Certainty, Proposal
 from duelpool.store import log
-from duelpool.strategies.base import ask_lazily
+from duelpool.strategies.base import ask_lazily, is_slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class TopicSummary:
     """A topic by its log alone: `open`, `phase` and `expected` are those of a topic that nobody holds a question of.
 
     `kept` is how many of the levels become grades. `unscored` judgments count, but name no phase of a strategy that
-    scores phase by phase. `unlogged`: the strategy has closed a phase that the log doesn't name yet.
+    scores phase by phase. `unlogged`: the strategy has closed a phase that the log doesn't name yet. The result
+    (`judged`, `certainty`, `levels`, `kept`) is there when it is `stated`; one that takes long is worked out later.
     """
 
     position: int = 0
@@ -46,8 +47,9 @@ class TopicSummary:
     phase: str = ""
     by_strategy: int = 0  # the judgments that the strategy expects in all
     done: bool = False
+    stated: bool = True
     judged: bool = False
-    confidence: float | None = None
+    certainty: Certainty | None = None
     levels: tuple[tuple[str, ...], ...] = ()
     kept: int = 0
     closings: tuple[Closing, ...] = ()
@@ -58,6 +60,7 @@ class TopicSummary:
     def as_text(self) -> str:
         """Return the summary as JSON."""
         own = {name: getattr(self, name) for name in self.__slots__}
+        own["certainty"] = None if self.certainty is None else asdict(self.certainty)
         own["closings"] = [(each.phase, each.seq, each.time, each.survivors) for each in self.closings]
         own["assessors"] = {name: astuple(tally) for name, tally in self.assessors.items()}
         return json.dumps(own, ensure_ascii=False, separators=(",", ":"))
@@ -67,6 +70,7 @@ class TopicSummary:
         """Return a summary of this form; the tag of its row says that it has this form."""
         own: dict[str, Any] = json.loads(text)
         own["levels"] = tuple(map(tuple, own["levels"]))
+        own["certainty"] = None if own["certainty"] is None else Certainty(**own["certainty"])
         own["closings"] = tuple(
             Closing(phase, seq, time, tuple(survivors)) for phase, seq, time, survivors in own["closings"]
         )
@@ -75,15 +79,13 @@ class TopicSummary:
 
 
 def summarise(read: ReadTopic, tally: TopicTally) -> TopicSummary:
-    """Return the summary of a replayed topic."""
+    """Return the summary of a replayed topic; `with_result` adds a result that takes long."""
     strategy = read.strategy
     held = pending_of(read)
     proposals = ask_lazily(strategy, ALL, held)
-    levels = strategy.result()
-    items = sum(map(len, levels.levels)) + waiting_newcomers(strategy)
+    items = size_of(strategy)
     done = strategy.done
-    judged = read.judged
-    return TopicSummary(
+    known = TopicSummary(
         position=read.position,
         judgments=read.usable,
         unscored=read.unscored,
@@ -93,16 +95,44 @@ def summarise(read: ReadTopic, tally: TopicTally) -> TopicSummary:
         phase=first_phase(proposals, held),
         by_strategy=0 if done else round(strategy.expected_judgments(items)),
         done=done,
-        judged=judged,
-        confidence=levels.confidence,
-        levels=levels.levels if judged else (),
-        kept=len(kept_levels(read)) if read.usable else 0,
+        stated=False,
         closings=tuple(
             Closing(line.phase, line.seq, log.iso_time(line.time), line.survivors) for line in tally.closings
         ),
         unlogged=bool(unlogged_closings(read, tally)),
         grades=dict(tally.grades),
         assessors=tally.assessors,
+    )
+    return known if takes_long(read) else with_result(known, read)
+
+
+def takes_long(read: ReadTopic) -> bool:
+    """Whether the result of a replayed topic takes long to work out."""
+    return read.usable > 0 and is_slow(read.strategy)
+
+
+def with_result(known: TopicSummary, read: ReadTopic) -> TopicSummary:
+    """Return a topic's summary with its result, which is worked out now."""
+    levels, judged = read.strategy.result(), read.judged
+    return replace(
+        known,
+        stated=True,
+        judged=judged,
+        certainty=levels.certainty,
+        levels=levels.levels if judged else (),
+        kept=len(kept_levels(read)) if read.usable else 0,
+    )
+
+
+def with_result_of(known: TopicSummary, other: TopicSummary, stated: bool) -> TopicSummary:
+    """Return a topic's summary with the result of another one; `stated` if that is of the same place of the log."""
+    return replace(
+        known,
+        stated=stated,
+        judged=other.judged,
+        certainty=other.certainty,
+        levels=other.levels,
+        kept=other.kept,
     )
 
 

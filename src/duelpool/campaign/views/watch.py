@@ -4,7 +4,9 @@
 reads only the lines that are new. It is a cache over the log; throwing it away costs a reading of the summaries.
 """
 
+import copy
 import threading
+import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -35,18 +37,23 @@ from duelpool.campaign.views.status import (
     rewards_earned,
     topic_view,
 )
+from duelpool.campaign.views.status import with_result as view_with_result
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
-from duelpool.campaign.views.topic_summary import TopicSummary, summarise
+from duelpool.campaign.views.topic_summary import TopicSummary, summarise, with_result, with_result_of
 from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
 from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.holdings import AssessorRow
+from duelpool.strategies.base import is_slow
 
 T = TypeVar("T")
 
 TALLIED_AT_MOST = 200_000
 """Lines behind the counts that are kept to be continued; of other topics the log is counted again after a change."""
 _LINES = 1  # the place of the number of lines in a beat
+SECONDS_AT_ONCE = 1.0
+"""After results that took longer together, three times as long passes before a look works out further ones."""
+_LOOKED_UP = 200  # topics whose results are looked for in the store at once
 FOLLOWED_AT_ONCE = 20
 """Topics that are new to a watch and are read at once; of more of them, the summaries are read first."""
 
@@ -93,6 +100,9 @@ class Watch:
     campaign: Campaign
     lines_at_once: int | None = None
     """After more new lines, the last figures are shown until a thread has read them; None: every look reads them."""
+    results_at_once: int | None = None
+    """Results that take long and are worked out by one look, the others keep the last one; None: all of them."""
+    clock: Callable[[], float] = time.monotonic
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _topics: TopicCache[_Topic] = field(default_factory=TopicCache)
     _tallies: dict[str, AssessorTally] = field(default_factory=dict)
@@ -106,6 +116,11 @@ class Watch:
     _topics_read: int = 0
     _reader: threading.Thread | None = None
     _trouble: DuelpoolError | None = None  # of the reader
+    _outdated: dict[str, None] = field(
+        default_factory=dict
+    )  # topics whose result is of an earlier place; the first first
+    _rests_until: float = 0.0
+    _batches: int = 0  # of results
 
     def look(self) -> CampaignStatus:
         """Return the campaign's status now; while a thread reads many new lines, the last one."""
@@ -118,7 +133,7 @@ class Watch:
                 raise trouble
             beat = self.campaign.read(self._beat)
             if self._last is not None:
-                if beat == self._last_beat:
+                if beat == self._last_beat and not self._may_work_out():
                     return self._last
                 if self.lines_at_once is not None and self._new_lines(beat) > self.lines_at_once:
                     self._reader = threading.Thread(target=self._read_in_thread, daemon=True)
@@ -129,7 +144,7 @@ class Watch:
     def _read(self, beat: tuple[Any, ...]) -> CampaignStatus:
         signs = self.campaign.read(self._read_signs)
         latest = self._last
-        if latest is None or signs != self._signs:
+        if latest is None or signs != self._signs or self._may_work_out():
             latest = self._refresh(signs)
         self._last_beat, self._signs, self._last = beat, signs, latest
         return latest
@@ -179,7 +194,7 @@ class Watch:
     def pulse(self) -> str:
         """Return a text that differs as soon as a look would return something else; cheap to ask for."""
         beat = self._last_beat if self._is_reading() else self.campaign.read(self._beat)
-        return "-".join(str(figure) for figure in beat)
+        return "-".join(str(figure) for figure in (*beat, self._batches))
 
     # ---- one topic, one assessor
 
@@ -198,6 +213,11 @@ class Watch:
     def state_of(self, topic: str, work: Callable[[TopicState], T]) -> T:
         """Return the result of work on a topic's live state, as of the last look."""
         return self.campaign.live.with_state(topic, self._known(topic).view.position, work)
+
+    def known_levels(self, topic: str) -> tuple[tuple[str, ...], ...] | None:
+        """Return the levels that become grades as of the last look, where it takes long to work them out."""
+        kept = self._known(topic).view.kept
+        return kept if self.campaign.live.look(topic, None, is_slow) else None
 
     def text(self, topic: str) -> Topic:
         """Return a topic's question with all that belongs to it."""
@@ -278,6 +298,7 @@ class Watch:
             for topic, head in signs.heads.items()
         }
         changes = self._topics.refresh(stamps, lambda stale: self._read_topics(stale, signs))
+        self._work_out()
         for before, after in changes.values():
             for sign, topic in ((-1, before), (1, after)):
                 for assessor, tally in (topic.assessors if topic else {}).items():
@@ -331,7 +352,8 @@ class Watch:
         def work(tx: Reading) -> dict[str, TopicSummary]:
             rows.clear()
             found: dict[str, TopicSummary] = {}
-            for number, each in enumerate(summaries.read(tx, self.campaign, rows.append, topics), 1):
+            later = summaries.Turns(0)  # results that take long wait for their turn
+            for number, each in enumerate(summaries.read(tx, self.campaign, rows.append, topics, later), 1):
                 self._topics_read = max(self._topics_read, number)
                 head = signs.heads.get(each.topic)
                 # A phase that the strategy has closed is logged by following the topic.
@@ -351,6 +373,13 @@ class Watch:
         known: TopicSummary,
         read: ReadTopic | None = None,
     ) -> _Topic:
+        if known.stated:
+            self._outdated.pop(topic, None)
+        else:
+            self._outdated.setdefault(topic)
+            before = self._topics.get(topic)
+            if before is not None and before.view.pool_version == signs.heads[topic].pool_version:
+                known = with_result_of(known, before.known, stated=False)
         view = topic_view(
             self.campaign.settings,
             topic,
@@ -400,6 +429,50 @@ class Watch:
         while total > TALLIED_AT_MOST and len(self._counted) > 1:
             total -= self._counted.pop(next(iter(self._counted))).position
         return counted.tally.finish()
+
+    # ---- results that take long
+
+    def _may_work_out(self) -> bool:
+        """Whether there are results to work out, and the last ones were long enough ago."""
+        return bool(self._outdated) and (self.results_at_once is None or self.clock() >= self._rests_until)
+
+    def _work_out(self) -> None:
+        """Work out the results of some topics, those that have waited longest first."""
+        if not self._may_work_out():
+            return
+        began = self.clock()
+        for topic in [topic for topic in self._outdated if topic not in self._topics]:
+            del self._outdated[topic]
+        waiting = [*self._outdated]
+        first = waiting[:_LOOKED_UP]
+        there = self.campaign.read(lambda tx: summaries.stored_results(tx, self.campaign, first))
+        for topic, found in there.items():
+            if found.position == self._topics[topic].known.position:
+                self._take_result(topic, with_result_of(self._topics[topic].known, found, stated=True))
+        for topic in [topic for topic in waiting if topic in self._outdated][: self.results_at_once]:
+            read = self._copied(topic)
+            if read is not None:
+                self._take_result(topic, with_result(self._topics[topic].known, read))
+        took = self.clock() - began
+        self._rests_until = began + (4 * took if took > SECONDS_AT_ONCE else took)
+        self._batches += 1
+
+    def _copied(self, topic: str) -> ReadTopic | None:
+        """Return a topic with a copy of its strategy, so that no question waits for its result; None if it moved on."""
+        known = self._topics[topic].known
+
+        def work(state: TopicState) -> ReadTopic | None:
+            if state.position != known.position:
+                return None
+            return ReadTopic(topic, copy.deepcopy(state.strategy), known.judgments, (), state.position)
+
+        return self.campaign.live.with_state(topic, known.position, work)
+
+    def _take_result(self, topic: str, known: TopicSummary) -> None:
+        grading = self.campaign.settings.stage == "grading"
+        view = view_with_result(self._topics[topic].view, known, grading)
+        self._topics.replace(topic, _Topic(view, known))
+        del self._outdated[topic]
 
     def _money_of(self, signs: _Signs, usable: int) -> MoneyStatus:
         """Return what the campaign cost; the seconds behind the pay are added up again only after new pay."""

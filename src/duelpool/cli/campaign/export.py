@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views import export_forms
+from duelpool.campaign.views import export_forms, summaries
 from duelpool.campaign.views.bundle import write_bundle
 from duelpool.campaign.views.exports import (
     Progress,
@@ -88,6 +88,8 @@ def write(
     campaign: Campaign, form: str, output: str, progress: Progress, options: Mapping[str, Any]
 ) -> Written:
     """Write a campaign in one of the forms."""
+    if form in export_forms.OF_RESULTS:
+        summaries.work_out(campaign)
     if form == "bundle":
         return write_bundle(campaign, output, progress=progress, **options)
     if form == "qrels":

@@ -309,7 +309,7 @@ def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, jud
 @contextmanager
 def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
     """Show a progress bar over the judgments that the campaign still expects."""
-    now = status(campaign)
+    now = status(campaign, turns=summaries.Turns(0))
     left = max(0, now.total("expected") - now.total("judgments"))
     with progress_bar("Judging", left if limit is None else min(left, limit)) as advance:
         yield advance

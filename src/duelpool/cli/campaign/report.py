@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import MEASURES, chapters, facts
 from duelpool.cli.opening import opened
@@ -38,6 +39,7 @@ def report(
       duelpool report campaign.db -m RR -m nDCG@10 -m ppref
     """
     with opened(store, campaign_name) as campaign:
+        summaries.work_out(campaign)
         watch = Watch(campaign)
         sections = chapters(campaign, watch, measure or MEASURES)
         page = html_page(

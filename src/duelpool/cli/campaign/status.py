@@ -1,6 +1,6 @@
 """`duelpool status`: the progress of a campaign."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Annotated
 
@@ -10,16 +10,24 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.views.status import status as look
+from duelpool.campaign.views.summaries import Turns, work_out
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
+
+RESULTS_AT_ONCE = 200
+"""Results that take long and are worked out by one call, at most; they are stored."""
 
 
 def status(
     store: StoreArgument,
     people: Annotated[bool, typer.Option("--assessors", help="Show a line for each assessor, too.")] = False,
+    certainty: Annotated[
+        bool, typer.Option("--certainty", help="Say for each topic how sure its best items are.")
+    ] = False,
     campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -31,23 +39,29 @@ def status(
 
       duelpool status campaign.db --assessors
 
+      duelpool status campaign.db --certainty
+
       duelpool status campaign.db --json
     """
     with (
         opened(store, campaign_name) as campaign,
         progress_bar("Reading", len(campaign.live.heads())) as advance,
     ):
-        now = look(campaign, advance)
+        turns = Turns(RESULTS_AT_ONCE)
+        work_out(campaign, turns)
+        now = look(campaign, advance, turns)
     if as_json:
         print_json(now.as_json())
     else:
-        show(now, people=people)
+        show(now, people=people, certainty=certainty)
 
 
-def show(now: CampaignStatus, *, people: bool) -> None:
+def show(now: CampaignStatus, *, people: bool = False, certainty: bool = False) -> None:
     """Print a status as tables."""
     print_table(_facts(now))
     print_table(_topics(now))
+    for note in _notes(now, certainty):
+        typer.echo(note)
     for reason, waiting in _reasons(now).items():
         typer.echo(f"Waiting, {reason}: {_first(waiting, 10)}")
     if people:
@@ -90,11 +104,29 @@ def _topics(now: CampaignStatus) -> Table:
     return table
 
 
+def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
+    """Say what the brackets beside the best items mean, or for each topic how sure its best items are."""
+    said = [each for each in now.topic_statuses if each.statement]
+    if each_topic:
+        yield from (f"{each.topic}: {each.statement}" for each in said)
+    else:
+        if any(each.confidence is not None for each in said):
+            yield "In brackets: the chance that a best item is among those named."
+        if any(each.certainty is not None and each.certainty.by_chance for each in said):
+            yield f"(chance): {NOT_FROM_CHANCE}"
+    yield from filter(None, dict.fromkeys(on_what(each.certainty) for each in said))
+    if left := now.total("outdated"):
+        yield (
+            f"The best items of {left:,} topics aren't worked out yet. Run this again for {RESULTS_AT_ONCE} more; "
+            "`duelpool export --as levels` works out all, and a server does so in the background."
+        )
+
+
 def _best(topic: TopicStatus, names: Sequence[str], room: int | None = None) -> str:
     """Return a topic's best items: three of them, or as many as fit."""
     if not names:
         return ""
-    sure = "" if topic.confidence is None else f" ({topic.confidence:.2f})"
+    sure = f" ({in_short(topic.certainty)})" if topic.statement else ""
     some = [_first(names, count) + sure for count in (3, 2, 1)]
     return next((each for each in some if room is None or cell_len(each) <= room), some[-1])
 

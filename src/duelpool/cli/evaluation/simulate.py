@@ -8,9 +8,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from duelpool.cli.evaluation.calibration import (
+    bins_as_json,
+    calibration_tables,
+    draw_calibration,
+    label_of,
+    refuse_silent,
+)
 from duelpool.cli.executors import open_executor
 from duelpool.cli.output import progress_bar
 from duelpool.errors import BadParameter, UnknownName
+from duelpool.judges import BORDA, TRUTHS
 from duelpool.preferences.prior import Prior, read_prior
 from duelpool.simulation import SimulationResult, judgments_allowed
 from duelpool.simulation import simulate as run_simulation
@@ -30,6 +38,8 @@ Examples:
   duelpool simulate --strategy swissfinals --strategy prefbest --case B --plot found.svg
 
   duelpool simulate --strategy swissfinals --replay people.pref --prior llm.pref --budget 3K
+
+  duelpool simulate --strategy swissfinals --model bt:sd=.5 --calibration --plot calibration.svg
 """
 
 
@@ -74,6 +84,12 @@ def simulate(
         str | None, typer.Option(help="Run on a Dask cluster instead: the address of its scheduler.")
     ] = None,
     growth: Annotated[str | None, typer.Option(help="Pool sizes to compare, such as 10,30,100.")] = None,
+    truth: Annotated[
+        str, typer.Option(help=f"Whose item is truly the best: {', '.join(TRUTHS)}.", metavar="RULE")
+    ] = BORDA,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="How often what the strategy states is true, by its chance.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Plot the found-rate against judgments: SVG, PNG or PDF.")
     ] = None,
@@ -87,6 +103,8 @@ def simulate(
         from duelpool.plots import refuse_unknown_format
 
         refuse_unknown_format(plot)
+    if calibration:
+        refuse_silent(strategy)
     runs = [(name, size) for name in strategy for size in sizes]
     results = []
     with (
@@ -105,21 +123,27 @@ def simulate(
                     seed=seed,
                     batch=batch,
                     outstanding=outstanding,
-                    checkpoints=curve_points(budget, size) if plot and not growth else (),
+                    checkpoints=curve_points(budget, size) if plot and not growth and not calibration else (),
                     prior=scores,
+                    truth=truth,
                     executor=executor,
                     progress=advance,
                     case=label,
                 )
             )
     if as_json:
-        summaries = [result.as_json() for result in results]
+        summaries = [result.as_json() | (bins_as_json(result) if calibration else {}) for result in results]
         typer.echo(json.dumps(summaries[0] if len(summaries) == 1 else summaries, indent=2))
     else:
-        for table in tables(results):
+        for table in (*tables(results), *(calibration_tables(results) if calibration else ())):
             Console().print(table)
+        for line in remarks(results):
+            typer.echo(line)
     if plot:
-        draw(results, plot, by_size=growth is not None)
+        if calibration:
+            draw_calibration(results, plot)
+        else:
+            draw(results, plot, by_size=growth is not None)
         typer.echo(f"Wrote {plot}.", err=True)
 
 
@@ -184,18 +208,20 @@ def curve_points(budget: str | None, items: int | None) -> list[int]:
     return sorted({max(1, round(most * at / POINTS_OF_A_CURVE)) for at in range(1, POINTS_OF_A_CURVE + 1)})
 
 
-def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
-    """Return a table of results and one of costs, 80 columns wide."""
+def tables(results: list[SimulationResult]) -> tuple[Table, Table, Table]:
+    """Return a table of results, one of what was stated of them and one of costs, 80 columns wide."""
     first = results[0]
     results_table = Table(
-        title=f"Found: {first.case}, {first.trials} trials, seed {first.seed}",
+        title=f"Found: {first.case}, {first.trials} trials, seed {first.seed}, truth: {first.truth}",
         title_justify="left",
         caption="±: one standard error over trials, not over topics",
         caption_justify="left",
     )
+    stated_table = Table(title="The first item, and what was stated", title_justify="left")
     costs = Table(title="Cost", title_justify="left")
     for table, columns in (
         (results_table, ("found", "one", "both", "single", "set", "top 5")),
+        (stated_table, ("rank", "regret", "stated", "right", "refused")),
         (costs, ("least", "mean", "most", "same pair", "rounds", "seconds")),
     ):
         table.add_column("strategy", overflow="fold")
@@ -215,6 +241,14 @@ def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
             f"{result.returned:.2f}",
             f"{result.top5_recall:.3f}",
         )
+        about = result.calibration()
+        stated_table.add_row(
+            result.strategy,
+            size,
+            f"{result.mean_rank:.1f}",
+            f"{result.regret:.3f}",
+            *("" if share is None else f"{share:.3f}" for share in about.as_json().values()),
+        )
         costs.add_row(
             result.strategy,
             size,
@@ -225,7 +259,26 @@ def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
             f"{result.rounds:.1f}",
             f"{result.seconds:.1f}",
         )
-    return results_table, costs
+    return results_table, stated_table, costs
+
+
+def remarks(results: list[SimulationResult]) -> list[str]:
+    """Return what else to know: how often a strategy stopped early, and where no item beats all others."""
+    lines = []
+    for result in results:
+        name, figures = label_of(result), result.as_json()
+        if early := len(result.stopped):
+            lines.append(
+                f"{name} stopped before its budget was spent in {early} of {result.trials} trials, after "
+                f"{figures['judgments_when_stopped']:.0f} judgments (mean); right in "
+                f"{figures['right_when_stopped']:.3f} of those."
+            )
+        if result.no_condorcet:
+            lines.append(
+                f"{name}: no item beats all others in {result.no_condorcet} of {result.trials} trials; there "
+                "Copeland's order is the truth."
+            )
+    return lines
 
 
 def draw(results: list[SimulationResult], path: Path, *, by_size: bool) -> None:

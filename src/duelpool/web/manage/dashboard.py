@@ -18,6 +18,7 @@ from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.server.guard import logger
 
 LINES_AT_ONCE = 3000  # a longer log is first read in the background
+RESULTS_AT_ONCE = 4  # results that take long and are worked out for one request, at most
 FIRST_MEASURE = "Compat(p=0.8)"
 _COUNTING = threading.Lock()
 
@@ -41,7 +42,7 @@ class Dashboard:
     @classmethod
     def of(cls, campaign: Campaign) -> "Dashboard":
         """Return the dashboard of a campaign."""
-        watch = Watch(campaign, LINES_AT_ONCE)
+        watch = Watch(campaign, LINES_AT_ONCE, RESULTS_AT_ONCE)
         return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch))
 
     def refuse_while_counting(self) -> None:

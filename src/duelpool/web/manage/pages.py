@@ -13,6 +13,7 @@ from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
+from duelpool.campaign.views import certainty
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -230,6 +231,7 @@ def topics(caller: Viewing) -> Response:
         chosen=state,
         search=search,
         states=reading.TOPIC_STATES,
+        in_short=certainty.in_short,
     )
 
 
@@ -239,7 +241,17 @@ def topic(caller: Viewing) -> Response:
     name = _asked(caller, "topic")
     detail = reading.topic(caller.dashboard, name)
     best = [_to_read(each) for each in reading.texts(caller.dashboard, detail.row.status.best[:BEST_READ])]
-    return show(caller, "topic", "topics", f"Topic {name}", name=name, topic=detail, best=best)
+    return show(
+        caller,
+        "topic",
+        "topics",
+        f"Topic {name}",
+        name=name,
+        topic=detail,
+        best=best,
+        in_short=certainty.in_short,
+        rests_on=certainty.on_what(detail.row.status.certainty),
+    )
 
 
 def _to_read(text: PassageText) -> dict[str, Any]:

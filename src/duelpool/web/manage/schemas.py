@@ -80,7 +80,10 @@ class ModelList:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head figures of a campaign; money in minor units, shares from 0 to 1."""
+    """The head figures of a campaign; money in minor units, shares from 0 to 1.
+
+    `outdated` topics show the best items of an earlier moment: the present ones are being worked out.
+    """
 
     id: str
     name: str
@@ -96,6 +99,7 @@ class Head:
     leased: int
     held: int
     parked: int
+    outdated: int
     assessors: int
     active: int
     excluded: int
@@ -140,6 +144,7 @@ def head_of(id: str, status: CampaignStatus) -> Head:  # noqa: A002
         leased=status.total("leased"),
         held=status.total("held"),
         parked=status.total("parked"),
+        outdated=status.total("outdated"),
         assessors=len(status.assessors),
         active=status.active,
         excluded=sum(each.state == "excluded" for each in status.assessors),

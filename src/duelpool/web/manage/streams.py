@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.export_forms import OF_RESULTS
 from duelpool.campaign.views.exports import export_lines
+from duelpool.campaign.views.summaries import work_out
 from duelpool.files.source import closed_after
 from duelpool.store import Reading
 from duelpool.web.server.guard import logger
@@ -49,6 +51,8 @@ def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
 
     def read() -> None:
         try:
+            if form in OF_RESULTS:
+                work_out(campaign)
             campaign.read(work, once=True)  # pieces that were sent can't be sent again
             put(None)
         except _GoneAway:

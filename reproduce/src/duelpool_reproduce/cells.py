@@ -1,0 +1,164 @@
+"""An experiment's simulations, kept in a folder as they end, so that an interrupted run goes on where it stopped.
+
+A cell is one simulation: a strategy, its judges, a number of trials and a seed. Its file gets its name when it is
+complete, and holds a fingerprint of all that decides its result; a cell with another fingerprint is another file.
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from duelpool import __version__
+from duelpool.errors import BadFile, BadParameter, DuelpoolError
+from duelpool.files import write_lines
+from duelpool.judges import JudgeModel
+from duelpool.records import Certainty
+from duelpool.simulation import Progress, SimulationResult, Trial, simulate
+from duelpool.strategies import STRATEGIES
+from duelpool.strategies.parameters import split_spec
+
+FORMAT = "duelpool-reproduce cell 1"
+
+_DECIDED_BY = ("items", "budget", "cap", "trials", "seed", "batch", "outstanding", "checkpoints", "truth")
+_DAMAGE = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, DuelpoolError)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Runs simulations; with a folder, keeps each one there and takes it from there when it is asked for again."""
+
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and self.folder.exists() and not self.folder.is_dir():
+            raise BadParameter(
+                f"{self.folder} is a file, and results are kept in a folder.",
+                remedy="Name a folder; it is made where there is none.",
+            )
+
+    def simulate(
+        self,
+        strategy: str,
+        judges: str | JudgeModel,
+        *,
+        progress: Progress | None = None,
+        **settings: Any,
+    ) -> SimulationResult:
+        """Return the result of `simulate` with these settings, from the folder where it is there."""
+        if self.folder is None:
+            return simulate(strategy, judges, progress=progress, **settings)
+        wanted = fingerprint(strategy, judges, settings)
+        path = self.folder / file_name(settings.get("case", ""), strategy, wanted)
+        if path.exists():
+            result = _read(path, wanted)
+            if progress is not None:
+                progress(result.trials)
+            return result
+        result = simulate(strategy, judges, progress=progress, **settings)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        stored = {"format": FORMAT, "fingerprint": wanted, "result": asdict(result)}
+        write_lines(path, [json.dumps(stored, allow_nan=False)])
+        return result
+
+
+NOT_KEPT = Cells()
+"""Simulations that are kept nowhere."""
+
+
+def fingerprint(strategy: str, judges: str | JudgeModel, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that decides a simulation's result, as plain values.
+
+    A file of real judgments counts by its content, wherever it lies.
+    """
+    if settings.get("prior") is not None:
+        raise BadParameter("A simulation with a prior can't be kept.", remedy="Run it without --resume.")
+    name, _ = split_spec(strategy)
+    known = STRATEGIES.get(name)
+    decided = {key: settings.get(key, "default") for key in _DECIDED_BY}
+    decided["checkpoints"] = list(settings.get("checkpoints", ()))
+    return {
+        "duelpool": __version__,
+        "strategy": strategy,
+        "version": None if known is None else known.version,
+        "judges": _described(judges),
+        "case": settings.get("case", ""),
+        **decided,
+    }
+
+
+def _described(judges: str | JudgeModel) -> str:
+    if isinstance(judges, str):
+        name, parameters = split_spec(judges)
+        if "file" in parameters:
+            parameters["file"] = _content(Path(parameters["file"]))
+        return f"{name}:{','.join(f'{key}={value}' for key, value in sorted(parameters.items()))}"
+    settings: Mapping[str, Any] | None = getattr(judges, "__dataclass_fields__", None)
+    if settings is None:
+        raise BadParameter(
+            f"Judges of the kind {type(judges).__name__} don't say what they are.",
+            remedy="Name them by a specification, or make them a dataclass.",
+        )
+    values = {name: getattr(judges, name) for name in settings}
+    parts = (
+        f"{name}={_content(Path(value)) if name == 'file' else repr(value)}" for name, value in values.items()
+    )
+    return f"{type(judges).__name__}({', '.join(parts)})"
+
+
+def _content(file: Path) -> str:
+    """Return a file's name and a digest of what it holds."""
+    try:
+        digest = blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    except OSError as error:
+        raise BadFile.at(str(file), None, f"It can't be read: {error}.") from error
+    return f"{file.name}#{digest}"
+
+
+def file_name(case: str, strategy: str, wanted: Mapping[str, Any]) -> str:
+    """Return the name of a cell's file: what it is in words, and a digest of its fingerprint."""
+    digest = blake2b(json.dumps(wanted, sort_keys=True).encode(), digest_size=8).hexdigest()
+    words = re.sub(r"[^a-z0-9.=]+", "-", f"{case} {strategy}".lower()).strip("-")[:60]
+    return f"{words}-{digest}.json.gz"
+
+
+def _read(path: Path, wanted: Mapping[str, Any]) -> SimulationResult:
+    """Return a stored result; refuse a file that is damaged or holds something else."""
+    remedy = "Remove it and run again: it is then simulated again."
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            stored = json.load(stream)
+        if stored["format"] != FORMAT:
+            raise BadFile.at(str(path), None, "It isn't a simulation that an experiment kept.", remedy)
+        if stored["fingerprint"] != wanted:
+            raise BadFile.at(str(path), None, "It holds another simulation than its name says.", remedy)
+        return _result_of(stored["result"])
+    except BadFile:
+        raise
+    except _DAMAGE as error:
+        problem = f"It is damaged, and its simulation can't be read ({type(error).__name__})."
+        raise BadFile.at(str(path), None, problem, remedy) from error
+
+
+def _result_of(stored: dict[str, Any]) -> SimulationResult:
+    outcomes = tuple(_trial_of(each) for each in stored["outcomes"])
+    if not outcomes:
+        raise ValueError("a simulation without trials")
+    return SimulationResult(**stored | {"outcomes": outcomes, "checkpoints": tuple(stored["checkpoints"])})
+
+
+def _trial_of(stored: dict[str, Any]) -> Trial:
+    certainty = stored["certainty"]
+    return Trial(
+        **stored
+        | {
+            "ranks": tuple(stored["ranks"]),
+            "curve": tuple(stored["curve"]),
+            "certainty": None if certainty is None else Certainty(**certainty),
+        }
+    )

@@ -1,0 +1,385 @@
+"""Results that take long: no question and no answer waits for them, and they are worked out once, a few at a time."""
+
+import copy
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.checks import check_store
+from duelpool.campaign.log import summary_rows as stored
+from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.views import summaries
+from duelpool.campaign.views.exports import levels_of, write_qrels
+from duelpool.campaign.views.status import recounted_status, status
+from duelpool.campaign.views.summaries import Turns
+from duelpool.campaign.views.watch import Watch
+from duelpool.cli import app as commands
+from duelpool.cli.campaign import status as status_command
+from duelpool.files import Run
+from duelpool.leaderboard.live import LiveLeaderboard
+from duelpool.leaderboard.scoring import keep_runs, leaderboard
+from duelpool.records import Answer, Certainty, Judgment, Outcome
+from duelpool.setup.challenge import find_challenges
+from duelpool.store import Store, Writing, open_store
+from duelpool.strategies import STRATEGIES
+from duelpool.strategies.base import is_slow
+from duelpool.web.campaigns import ServedCampaigns
+from support.campaigns import judge_all, make_campaign
+from support.certain import Certain, certain
+from support.managed import key_for
+from support.stores import new_target
+from support.visitors import ORIGIN, crowd_settings, served
+
+TOPICS = [f"t{at}" for at in range(6)]
+STATES = {topic: Certainty(best=0.5 + at / 20) for at, topic in enumerate(TOPICS)}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with new_target(request.param, tmp_path) as place:
+        yield place
+
+
+@pytest.fixture
+def slow() -> Iterator[type[Certain]]:
+    with certain(STATES, slow=True) as own:
+        yield own
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+def judged(store: Store, assessor: str = "q", items: str = "abc") -> Campaign:
+    """Make a campaign with one judgment in each of six topics."""
+    campaign = make_campaign(store, dict.fromkeys(TOPICS, items), strategy="certain", cap=6)
+    judge_each(campaign, assessor)
+    return campaign
+
+
+def judge_each(campaign: Campaign, assessor: str, left: str = "a", right: str = "b") -> None:
+    campaign.add_judgments(
+        [Judgment(topic, left, right, Outcome.LEFT, assessor=assessor) for topic in TOPICS]
+    )
+
+
+def forms(campaign: Campaign) -> list[bool]:
+    """Return for each stored summary whether it has its result."""
+    return campaign.read(
+        lambda tx: [not tag.form.endswith("without-result") for tag, _ in stored.tags(tx).values()]
+    )
+
+
+# ---- questions and answers
+
+
+def test_questions_answers_and_imports_ask_for_no_result(target: str, slow: type[Certain]) -> None:
+    with open_store(target, create=True) as store:
+        campaign = judged(store)
+        judge_all(campaign)
+        assert campaign.next_question("p0") is None
+        crowd = make_campaign(
+            store, {"t0": "abcdefgh"}, name="crowd", **crowd_settings(strategy="certain", tests=0)
+        )
+        crowd.enrol("w", "crowd")
+        assignment = crowd.next_assignment("w")
+        assert assignment is not None
+        for question in assignment.questions:
+            crowd.answer(question.id, "w", Answer(Outcome.LEFT))
+        crowd.finish(assignment.id)
+        for each in (campaign, crowd):
+            each.retract("t0", [1], "to see")
+            each.sweep()
+            summaries.keep_up(each)
+        served_campaigns = ServedCampaigns(store)
+        served_campaigns.warm()
+    assert not slow.worked_out
+
+
+def test_commands_that_judge_and_import_work_out_no_result(
+    tmp_path: Path, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "WORTH_KEEPING", 1)
+    target, file = str(tmp_path / "campaign.db"), tmp_path / "more.txt"
+    with open_store(target, create=True) as store:
+        judged(store)
+    file.write_text("".join(f"{topic} a c a\n" for topic in TOPICS))
+    for run in (["judge", "simulated", target, "--model", "bt:sd=2"], ["import", target, str(file)]):
+        got = CliRunner().invoke(commands, run)
+        assert got.exit_code == 0, got.output
+    assert not slow.worked_out
+    with open_store(target) as store:
+        assert forms(Campaign.open(store)) == [False] * 6  # their counts are stored
+
+
+def test_a_question_does_not_wait_for_the_result_of_its_topic(
+    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = judged(store)
+    keep_runs(campaign, [Run.from_rankings("r", {key: [("a", 2.0), ("b", 1.0)] for key in TOPICS})])
+    campaign.enrol("p")
+    asked: list[bool] = []
+
+    def ask(topic: str) -> None:
+        """Ask for the topic's state in another thread, which a lock that this one holds would keep waiting."""
+        done = threading.Event()
+
+        def work(state: TopicState) -> None:
+            done.set()
+
+        threading.Thread(target=lambda: campaign.live.with_state(topic, None, work), daemon=True).start()
+        asked.append(done.wait(20))
+
+    monkeypatch.setattr(slow, "meanwhile", staticmethod(ask))
+    watch = Watch(campaign)
+    watch.look()
+    board = LiveLeaderboard(watch)
+    assert board.board("RR").rows
+    assert board.history("RR", wait=True).points
+    campaign.result("t0")
+    summaries.refresh(campaign)
+    assert len(asked) >= 2 * len(TOPICS)
+    assert all(asked)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({name for name in STRATEGIES if is_slow(STRATEGIES[name])} | {"allpairs"})
+)
+def test_a_copy_of_a_slow_strategy_gives_its_result_and_goes_its_own_way(name: str) -> None:
+    strategy = STRATEGIES[name](tuple("abcdefgh"), seed=1, topic="t")  # type: ignore[call-arg]
+    told = 0
+    while told < 20 and not strategy.done:
+        for asked in strategy.ask(4):
+            strategy.tell(
+                Judgment("t", *asked.pair, Outcome.LEFT, phase=asked.phase, proposal=asked.proposal)
+            )
+            told += 1
+    other = copy.deepcopy(strategy)
+    before = strategy.ask(3)
+    assert other.result() == strategy.result()
+    for asked in other.ask(3):
+        other.tell(Judgment("t", *asked.pair, Outcome.RIGHT, phase=asked.phase, proposal=asked.proposal))
+    assert strategy.ask(3) == before
+
+
+# ---- the dashboard
+
+
+def test_a_look_works_out_a_few_results_and_shows_the_last_of_the_others(
+    store: Store, slow: type[Certain]
+) -> None:
+    campaign = judged(store)
+    watch = Watch(campaign, 3000, 2)
+
+    def outdated() -> list[bool]:
+        return [each.outdated for each in watch.look().topic_statuses]
+
+    assert outdated() == [False, False, True, True, True, True]
+    first, *_, last = watch.look().topic_statuses  # two more
+    assert (first.best, first.confidence) == (("a",), 0.5)
+    assert (last.best, last.certainty, last.statement) == ((), None, "")
+    assert last.judgments == 1
+    assert watch.look().total("outdated") == 0
+    assert sum(slow.worked_out.values()) == 6
+    assert watch.look().topic_statuses == recounted_status(campaign).topic_statuses
+    slow.worked_out.clear()
+    pulse = watch.pulse()
+    judge_each(campaign, "r", "c", "b")
+    now = watch.look()
+    assert [each.outdated for each in now.topic_statuses] == [False, False, True, True, True, True]
+    assert {each.best for each in now.topic_statuses if each.outdated} == {("a",)}  # as they were
+    assert [each.judgments for each in now.topic_statuses] == [2] * 6
+    assert watch.pulse() != pulse
+    for _ in range(2):
+        watch.look()
+    assert watch.look().topic_statuses == recounted_status(campaign).topic_statuses
+    slow.worked_out.clear()
+    campaign.add_judgments([Judgment("t3", "a", "c", Outcome.LEFT, assessor="s")])
+    watch.look()
+    assert dict(slow.worked_out) == {"t3": 1}
+    watch.look()
+    assert dict(slow.worked_out) == {"t3": 1}
+
+
+def test_a_look_rests_after_results_that_took_seconds(
+    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = judged(store)
+    now = 100.0
+    watch = Watch(campaign, 3000, 2, clock=lambda: now)
+
+    def pass_time(topic: str) -> None:
+        nonlocal now
+        now += 1.0
+
+    monkeypatch.setattr(slow, "meanwhile", staticmethod(pass_time))
+    assert watch.look().total("outdated") == 4  # which took two seconds: until 108 nothing more
+    now = 107.9
+    assert watch.look().total("outdated") == 4
+    now = 108.0
+    assert watch.look().total("outdated") == 2
+
+
+def test_the_dashboard_takes_results_from_the_store(store: Store, slow: type[Certain]) -> None:
+    campaign = judged(store)
+    summaries.refresh(campaign)
+    slow.worked_out.clear()
+    watch = Watch(Campaign.open(store), 3000, 2)
+    assert watch.look().total("outdated") == 0
+    assert not slow.worked_out
+
+
+def test_pages_say_how_many_results_are_being_worked_out(
+    target: str, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duelpool.web.manage.dashboard.RESULTS_AT_ONCE", 1)
+    with open_store(target, create=True) as store:
+        judged(store)
+    with served(target) as app:
+        (row,) = app.state.campaigns.all()
+        client = TestClient(app, base_url=ORIGIN)
+        key = key_for(app, row.id)
+        client.get(f"/manage/{row.id}", params={"key": key}, follow_redirects=False)
+        page = client.get(f"/manage/{row.id}/topic?topic=t5").text
+        assert "data-again>The levels are being worked out." in page
+        assert "No judgments yet" not in page
+        page = client.get(f"/manage/{row.id}/topics").text
+        assert "data-again>The best items of " in page
+        for _ in TOPICS:
+            page = client.get(f"/manage/{row.id}/topics").text
+        assert "being worked out" not in page
+        head = client.get(f"/api/v1/campaigns/{row.id}", headers={"Authorization": f"Bearer {key}"}).json()
+        assert head["outdated"] == 0
+
+
+# ---- summaries, status and files
+
+
+def test_summaries_are_stored_without_results_and_completed_later(target: str, slow: type[Certain]) -> None:
+    with open_store(target, create=True) as store:
+        campaign = judged(store)
+        assert summaries.refresh(campaign, turns=Turns(0)) == 6
+        assert (forms(campaign), sum(slow.worked_out.values())) == ([False] * 6, 0)
+        assert campaign.read(lambda tx: summaries.stale_lines(tx, campaign)) == 0
+        now = status(campaign, turns=Turns(0))
+        assert (now.total("outdated"), now.total("judgments")) == (6, 6)
+        assert summaries.refresh(campaign, turns=Turns(0)) == 0
+        assert summaries.refresh(campaign, turns=Turns(4)) == 4
+        assert sum(forms(campaign)) == 4
+        assert status(campaign, turns=Turns(0)).total("outdated") == 2
+        assert campaign.read(lambda tx: summaries.check_summaries(tx, campaign)) == []
+        assert status(campaign) == recounted_status(campaign)
+        assert all(forms(campaign))  # `status` has stored what it worked out
+        assert summaries.refresh(campaign) == 0
+        assert not check_store(target).findings
+
+
+def test_the_check_of_summaries_works_out_some_results(
+    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = judged(store)
+    summaries.refresh(campaign)
+    monkeypatch.setattr(summaries, "RESULTS_CHECKED", 2)
+    slow.worked_out.clear()
+    assert campaign.read(lambda tx: summaries.check_summaries(tx, campaign)) == []
+    assert sum(slow.worked_out.values()) == 2
+    slow.states = dict.fromkeys(TOPICS, Certainty(best=0.9))
+    wrong = campaign.read(lambda tx: summaries.check_summaries(tx, campaign))
+    assert len(wrong) == 2
+    with certain(STATES, slow=True) as own:
+        own.slow_result = False
+        assert campaign.read(lambda tx: summaries.check_summaries(tx, campaign)) == []
+
+
+def test_summaries_of_the_earlier_form_are_made_again(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(target, create=True) as store, certain(STATES):
+        campaign = judged(store)
+        monkeypatch.setattr("duelpool.campaign.log.summary_forms.FORM", 2)
+        summaries.refresh(campaign)
+
+        def turn_back(tx: Writing) -> None:
+            rows = []
+            for each in list(stored.read(tx)):
+                body = json.loads(each.body)
+                body["confidence"] = (body.pop("certainty") or {}).get("best")
+                del body["stated"]
+                rows.append(each._replace(body=json.dumps(body)))
+            stored.write(tx, rows)
+
+        campaign.write(turn_back)
+        monkeypatch.undo()
+        assert status(campaign) == recounted_status(campaign)
+        assert summaries.refresh(campaign) == 6
+        assert status(campaign) == recounted_status(campaign)
+        assert not check_store(target).findings
+
+
+def test_status_works_out_a_number_of_results_and_says_how_many_are_left(
+    tmp_path: Path, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = str(tmp_path / "campaign.db")
+    with open_store(target, create=True) as store:
+        judged(store)
+    monkeypatch.setattr(status_command, "RESULTS_AT_ONCE", 4)
+
+    def printed(*options: str) -> str:
+        return CliRunner().invoke(commands, ["status", target, *options]).stdout
+
+    assert "The best items of 2 topics aren't worked out yet." in printed()
+    assert sum(slow.worked_out.values()) == 4
+    assert json.loads(printed("--json"))["totals"]["outdated"] == 0
+    assert "worked out" not in printed()
+    assert sum(slow.worked_out.values()) == 6
+
+
+def test_files_scores_and_challenges_take_results_from_the_store(
+    tmp_path: Path, store: Store, slow: type[Certain]
+) -> None:
+    campaign = judged(store)
+    run = Run.from_rankings("r", {key: [("z", 3.0), ("a", 2.0), ("b", 1.0)] for key in TOPICS})
+    keep_runs(campaign, [run])
+    assert leaderboard(campaign, ["RR"]).table().rows
+    assert dict(slow.worked_out) == dict.fromkeys(TOPICS, 1)
+    levels_of(campaign)
+    write_qrels(campaign, tmp_path / "qrels")
+    assert [each.best for each in find_challenges(campaign, run)] == [("a",)] * 6
+    assert LiveLeaderboard(Watch(campaign)).board("RR").rows
+    assert dict(slow.worked_out) == dict.fromkeys(TOPICS, 1)
+
+
+def test_the_server_works_out_results_of_topics_that_rest(store: Store, slow: type[Certain]) -> None:
+    campaign = judged(store)
+    campaigns = ServedCampaigns(store)
+    campaigns.sweep()
+    assert forms(campaign) == []  # all of them may still be judged
+    campaigns.sweep()
+    assert forms(campaign) == [True] * 6
+
+
+def test_the_leaderboard_follows_a_result_that_comes_later(
+    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = judged(store)
+    keep_runs(campaign, [Run.from_rankings("r", {key: [("a", 2.0), ("b", 1.0)] for key in TOPICS})])
+    now = 100.0
+
+    def pass_time(topic: str) -> None:
+        nonlocal now
+        now += 1.0
+
+    monkeypatch.setattr(slow, "meanwhile", staticmethod(pass_time))
+    board = LiveLeaderboard(Watch(campaign, 3000, 3, clock=lambda: now))
+    assert (board.board("RR").topics, board.board("RR").judged_topics) == (3, 3)
+    now += 100.0
+    assert board.board("RR").topics == 6
+    (row,) = board.board("RR").rows
+    (wanted,) = leaderboard(campaign, ["RR"]).table().rows
+    assert row.mean == pytest.approx(wanted[1])
