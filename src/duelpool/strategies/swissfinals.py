@@ -15,7 +15,7 @@ import numpy as np
 
 from duelpool.arrays import Floats, Indices
 from duelpool.errors import BadParameter
-from duelpool.records import Certainty, Judgment, Levels, PhaseClosed, Proposal, pair_of
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import Shortfall
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
@@ -137,7 +137,9 @@ class SwissFinals:
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
         self._answered: tuple[int, Answer] | None = None
-        self._look: tuple[int, DecidedPairs] | None = None  # the judgments at the last look for enough confidence
+        self._look: tuple[int, DecidedPairs] | None = (
+            None  # the judgments at the last look for enough confidence
+        )
         self._looked: tuple[int, bool] = (-1, False)
         self._ranked: Indices | None = None
         self._still_pruning: bool | None = None
@@ -153,7 +155,11 @@ class SwissFinals:
             self._seeding = self._seed_now()
         places = self._table.add(event)
         self._ranked = self._still_pruning = None
-        if places is not None and self.statement.wanted is not None and not self._table.judgments % LOOK_EVERY:
+        if (
+            places is not None
+            and self.statement.wanted is not None
+            and not self._table.judgments % LOOK_EVERY
+        ):
             self._look = (self._table.judgments, self._table.pairs())
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
@@ -281,7 +287,8 @@ class SwissFinals:
     def _is_sure(self, finals: Finals) -> bool:
         """Whether the wanted confidence was reached at the last look, and by judgments of every finalist.
 
-        The finals' own posterior is the more confident one, and quick: where even that isn't sure, nothing is worked out.
+        The finals' own posterior is the more confident one, and quick: where even that isn't sure, nothing more is
+        worked out.
         """
         wanted = self.statement.wanted
         if wanted is None or self._look is None or not (self._table.games[finals.members] > 0).all():

@@ -1,1 +1,1 @@
-"""What all judgments of a topic say about all of its items: several models of how people judge, weighed by the answers."""
+"""What all judgments of a topic say about all items: several models of how people judge, weighed by the answers."""

@@ -41,7 +41,8 @@ class Statement:
             raise BadParameter(f"'top_share' lies above 0 and at most at 1, not at {self.share}.")
         if self.epsilon is not None and self.share is not None and self.wanted is not None:
             raise BadParameter(
-                "A confidence is wanted of 'epsilon' or of 'top_share', not of both.", remedy="Give one of them."
+                "A confidence is wanted of 'epsilon' or of 'top_share', not of both.",
+                remedy="Give one of them.",
             )
 
     @property
@@ -64,7 +65,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The items by their places in the pool: in levels, those that are out left out, and each one's chance to be best."""
+    """The items by their places in the pool, in levels without those that are out, and each one's chance to be best."""
 
     levels: tuple[tuple[int, ...], ...]
     best: Floats

@@ -6,7 +6,9 @@ from duelpool.strategies.posterior.games import Component, Games, Truths, pair_l
 from duelpool.strategies.posterior.stubborn import STUBBORNNESS, StubbornPairs
 
 COINS = "coins"
-FAINT_STUBBORNNESS = 0.3  # pairs that are more stubborn than this have a best item, by the sum of their chances
+FAINT_STUBBORNNESS = (
+    0.3  # pairs that are more stubborn than this have a best item, by the sum of their chances
+)
 
 
 def coin_components(games: Games) -> list[Component]:

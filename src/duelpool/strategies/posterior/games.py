@@ -1,4 +1,4 @@
-"""The judged pairs of a pool as arrays, and what every model of them gives: components with a weight and possible truths."""
+"""The judged pairs of a pool as arrays, and what every model gives: components with a weight and possible truths."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Games:
 
 @dataclass(frozen=True, slots=True)
 class Truths:
-    """Possible truths, one a row: how many items are above each item, and the log odds that the best wins against it."""
+    """Possible truths, one a row: how many items are above each, and the log odds that the best wins against it."""
 
     above: Indices
     behind: Floats
@@ -112,7 +112,7 @@ def systematic(weights: Floats, count: int, chances: np.random.Generator) -> Ind
     """Return `count` places of the weights, each as often as its share says, as nearly as may be."""
     ladder = np.cumsum(weights)
     marks = (chances.random() + np.arange(count)) / count * ladder[-1]
-    return np.searchsorted(ladder, marks, side="right").clip(0, len(weights) - 1)
+    return np.asarray(np.searchsorted(ladder, marks, side="right").clip(0, len(weights) - 1), dtype=np.intp)
 
 
 def evenly(size: int, count: int, chances: np.random.Generator) -> Indices:

@@ -24,7 +24,10 @@ PRIOR = {COINS: 0.2, STRENGTHS: 0.2, ORDER: 0.35, LEADERS: 0.25}
 DRAWS = 512
 PARTICLES = 40  # orders that are moved at once, fewer in large pools
 LARGE = 6400
-ENOUGH, SCARCE = 7.0, 3.5  # judgments an item: with fewer than enough, the most cautious model counts, the more the scarcer
+ENOUGH, SCARCE = (
+    7.0,
+    3.5,
+)  # judgments an item: with fewer than enough, the most cautious model counts, the more the scarcer
 LIKELY = 0.05  # a model of less weight isn't asked how cautious it is
 
 
@@ -61,8 +64,8 @@ class Posterior:
     def stated(self, holds: Bools) -> float:
         """Return the chance of something that holds in some of the draws, as it is to be stated.
 
-        Few judgments can't tell the models from each other. Then the chance is that of the most cautious among the likely
-        ones, coins aside.
+        Few judgments can't tell the models from each other. Then the chance is that of the most cautious among the
+        likely ones, coins aside.
         """
         mean = float(holds.mean())
         if not self.caution:
@@ -77,9 +80,7 @@ class Posterior:
         first = (self.above == 0) / (self.above == 0).sum(axis=1, keepdims=True)
         weight = first @ np.exp(log_weight - log_weight.max())
         kept = np.sort(systematic(weight, len(weight), chances))
-        return replace(
-            self, above=self.above[kept], behind=self.behind[kept], source=self.source[kept]
-        )
+        return replace(self, above=self.above[kept], behind=self.behind[kept], source=self.source[kept])
 
     def weight_of(self, model: str) -> float:
         """Return the weight of a model."""

@@ -3,16 +3,16 @@
 The evidence is a sum over all K! orders, for each accuracy of a grid. Pairs may be stubborn: then each has a chance of
 its own around the accuracy.
 
-At low accuracies the sum is estimated by sequential Monte Carlo. Each particle builds an order from the last item up, so
-that the first places, which matter most, are drawn last and stay varied. What the items that are left may still bring
-is estimated beforehand: with positions u_i drawn uniformly from (-1, 1) instead of an order, the sum over orders of
-exp(1/2 sum of d[a, b] over a above b) is about the product over i of sinh(s_i / 2) / (s_i / 2), s_i the sum of d[i, b]
-over those left. Particles are drawn and weighed by a simpler function of the same shape; what it lacks cancels at
-the end, when nothing is left.
+At low accuracies the sum is estimated by sequential Monte Carlo. Each particle builds an order from the last item up,
+so that the first places, which matter most, are drawn last and stay varied. What the items that are left may still
+bring is estimated beforehand: with positions u_i drawn uniformly from (-1, 1) instead of an order, the sum over orders
+of exp(1/2 sum of d[a, b] over a above b) is about the product over i of sinh(s_i / 2) / (s_i / 2), s_i the sum of
+d[i, b] over those left. Particles are drawn and weighed by a simpler function of the same shape; what it lacks cancels
+at the end, when nothing is left.
 
-At higher accuracies orders are drawn by Gibbs's sampler: items change their place within windows of the order. It sets out
-from orders that are plausible already, by Bradley-Terry strengths. The evidence follows from one accuracy to the next by
-integrating the mean gain in log likelihood.
+At higher accuracies orders are drawn by Gibbs's sampler: items change their place within windows of the order. It sets
+out from orders that are plausible already, by Bradley-Terry strengths. The evidence follows from one accuracy to the
+next by integrating the mean gain in log likelihood.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 import scipy  # its parts are loaded when they are used
+from numpy.typing import NDArray
 
 from duelpool.arrays import Floats, Indices
 from duelpool.strategies.posterior.games import (
@@ -48,6 +49,7 @@ TOP_WINDOWS = 2  # the first places of drawn orders are moved more often: they d
 TOP_SWEEPS = 12
 HOPELESS = 8.0  # nats below the best accuracy at which no higher one is tried
 
+Singles: TypeAlias = NDArray[np.float32]
 Matrix: TypeAlias = "scipy.sparse.csr_array"
 
 
@@ -116,7 +118,7 @@ class OrderSums:
             )
             most[r] = max(most.get(r, -np.inf), last[r].log_evidence)
             found.append(last[r])
-        orders = {r: starts for r in last}
+        orders = dict.fromkeys(last, starts)
         for at in range(built, len(self.accuracies)):
             hopeful = [r for r in last if last[r].log_evidence >= most[r] - HOPELESS]
             if not hopeful:
@@ -149,7 +151,7 @@ class OrderSums:
         higher = place[:, self.games.first] < place[:, self.games.second]
         return np.asarray(self._even[r, at] + np.where(higher, 0.5, -0.5) @ self._lead[r, at])
 
-    def lead(self, r: int, at: int) -> Floats:
+    def lead(self, r: int, at: int) -> Singles:
         """Return the log ratio of "a above b" to "b above a" for all items a and b."""
         games = self.games
         lead = np.zeros((games.size, games.size), dtype=np.float32)
@@ -212,17 +214,21 @@ class OrderSums:
         return log_sum, order.reshape(groups, particles, size)
 
 
-def _beyond(slope: Floats, leads: Floats, sparse: Sequence[Matrix]) -> Floats:
+def _beyond(slope: Singles, leads: Singles, sparse: Sequence[Matrix]) -> Singles:
     """Return for each item what its removal changes in the sums of the others, to first order."""
     groups, size = leads.shape[:2]
     by_group = slope.reshape(groups, -1, size)
     if not sparse:
-        return np.matmul(by_group, leads.transpose(0, 2, 1)).reshape(slope.shape)
-    return np.concatenate([(lead @ own.T).T for lead, own in zip(sparse, by_group, strict=True)])
+        return np.asarray(
+            np.matmul(by_group, leads.transpose(0, 2, 1)).reshape(slope.shape), dtype=np.float32
+        )
+    return np.concatenate(
+        [np.asarray((lead @ own.T).T, dtype=np.float32) for lead, own in zip(sparse, by_group, strict=True)]
+    )
 
 
 def moved_orders(
-    orders: Indices, leads: Floats, sweeps: int, chances: np.random.Generator, depth: int | None = None
+    orders: Indices, leads: Singles, sweeps: int, chances: np.random.Generator, depth: int | None = None
 ) -> Indices:
     """Return orders after sweeps in which items change their place within a window, by their posterior.
 

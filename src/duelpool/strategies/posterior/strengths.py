@@ -91,7 +91,7 @@ class StrengthModel:
             now = (left * scaled).sum(axis=0)
             way = scaled + now / np.maximum(1e-300, size) * way
             size = now
-        return x
+        return np.asarray(x, dtype=np.float64)
 
     def _fit(self, spread: float, strengths: Floats) -> Fit:
         games = self.games
@@ -102,10 +102,11 @@ class StrengthModel:
         precision += precision.T
         np.fill_diagonal(
             precision,
-            np.bincount(games.first, weight, games.size) + np.bincount(games.second, weight, games.size)
+            np.bincount(games.first, weight, games.size)
+            + np.bincount(games.second, weight, games.size)
             + spread**-2,
         )
-        factor = np.linalg.cholesky(precision)
+        factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
         evidence = (
             float(self.log_likelihood(strengths[:, None])[0])
             - float(strengths @ strengths) / (2 * spread**2)

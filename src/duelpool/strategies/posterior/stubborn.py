@@ -1,8 +1,8 @@
 """Pairs with a will of their own: what one order, or none, says of the items when each pair has its own chance.
 
-A pair's chance that its first item wins is drawn from a beta distribution whose mean the order gives, and whose intraclass
-correlation is the stubbornness. The best item is then the one with the largest sum of chances against all others: those
-of judged pairs are known in part, those of the other pairs not at all.
+A pair's chance that its first item wins is drawn from a beta distribution whose mean the order gives, and whose
+intraclass correlation is the stubbornness. The best item is then the one with the largest sum of chances against all
+others: those of judged pairs are known in part, those of the other pairs not at all.
 """
 
 import numpy as np
@@ -49,9 +49,9 @@ class StubbornPairs:
         best = score.argmax(axis=1)
         row = np.arange(len(places))
         ahead = np.where(places[row, best][:, None] < places, accuracy, 1 - accuracy)
-        against = chances.beta(
-            held * ahead + self._wins[best], held * (1 - ahead) + self._wins.T[best]
-        ).clip(1e-9, 1 - 1e-9)
+        against = chances.beta(held * ahead + self._wins[best], held * (1 - ahead) + self._wins.T[best]).clip(
+            1e-9, 1 - 1e-9
+        )
         behind = np.log(against / (1 - against))
         behind[row, best] = 0.0
         return score, behind
