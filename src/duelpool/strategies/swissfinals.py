@@ -29,7 +29,9 @@ SWISS = "swiss"
 FINALS = "swiss-finals"
 
 OUTSIDE = 0.2  # log weight of a point won against items that are no finalists
-LOOK_EVERY = 8  # judgments; so often it is asked whether the wanted confidence is reached
+LOOK_EVERY = (
+    8  # judgments, or a quarter of the pool's size: so often it is asked whether the confidence is reached
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class SwissFinals:
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
         self._answered: tuple[int, Answer] | None = None
+        self._every = max(LOOK_EVERY, len(items) // 4)
         self._look: tuple[int, DecidedPairs] | None = (
             None  # the judgments at the last look for enough confidence
         )
@@ -158,7 +161,7 @@ class SwissFinals:
         if (
             places is not None
             and self.statement.wanted is not None
-            and not self._table.judgments % LOOK_EVERY
+            and not self._table.judgments % self._every
         ):
             self._look = (self._table.judgments, self._table.pairs())
         if places is not None and self._prior is not None and self._seeding is None:

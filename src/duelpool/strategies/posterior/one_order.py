@@ -40,13 +40,16 @@ from duelpool.strategies.posterior.stubborn import STUBBORNNESS, StubbornPairs
 ORDER = "one order"
 ACCURACIES: tuple[float, ...] = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 FAINT = 0.58
-BUILT = 3  # so many accuracies are estimated by sequential Monte Carlo, the others from there
+BUILT = (
+    3  # so many accuracies are estimated by sequential Monte Carlo, the others from there; in large pools one
+)
 MOST_DENSE = 300  # items; beyond, products with the matrix of leads are sparse
 RESAMPLE_EVERY = 4
 WINDOW = 16
 SWEEPS = 5
 TOP_WINDOWS = 2  # the first places of drawn orders are moved more often: they decide the answer
-TOP_SWEEPS = 12
+TOP_SWEEPS = 6
+TOP_ORDERS = 128
 HOPELESS = 8.0  # nats below the best accuracy at which no higher one is tried
 
 Singles: TypeAlias = NDArray[np.float32]
@@ -74,11 +77,12 @@ def _component(games: Games, known: OrderSum, log_prior: float) -> Component:
     q, r = known.accuracy, known.stubbornness
 
     def draw(count: int, chances: np.random.Generator) -> Truths:
-        orders = known.orders[evenly(len(known.orders), count, chances)]
-        leads = OrderSums(games, (q,), (r,)).lead(0, 0)[None]
-        top = min(games.size, TOP_WINDOWS * WINDOW)
-        orders = moved_orders(orders[None], leads, TOP_SWEEPS, chances, depth=top)[0]
-        places = places_of(orders)
+        orders = known.orders[evenly(len(known.orders), min(count, TOP_ORDERS), chances)]
+        depth = TOP_WINDOWS * WINDOW
+        if games.size > depth:
+            leads = OrderSums(games, (q,), (r,)).lead(0, 0)[None]
+            orders = moved_orders(orders[None], leads, TOP_SWEEPS, chances, depth=depth)[0]
+        places = places_of(orders)[evenly(len(orders), count, chances)]
         if not r:
             return Truths(places, np.where(places == 0, 0.0, log_odds(q)))
         score, behind = StubbornPairs(games, r).drawn(places, q, chances)
@@ -106,7 +110,7 @@ class OrderSums:
 
         `starts` are plausible orders, from which the orders of the higher accuracies set out.
         """
-        built = min(BUILT, len(self.accuracies))
+        built = min(BUILT if self.games.size <= MOST_DENSE else 1, len(self.accuracies))
         chains = [[(r, at) for at in range(built)] for r in range(len(self.stubbornness))]
         log_sums, drawn = self._built([each for chain in chains for each in chain], len(starts), chances)
         found: list[OrderSum] = []
