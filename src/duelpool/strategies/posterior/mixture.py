@@ -67,7 +67,7 @@ class Posterior:
         Few judgments can't tell the models from each other. Then the chance is that of the most cautious among the
         likely ones, coins aside.
         """
-        mean = float(holds.mean())
+        mean = min(float(holds.mean()), 1 - 1 / (len(holds) + 1))
         if not self.caution:
             return mean
         models = np.array([part.model for part in self.parts])[self.source]

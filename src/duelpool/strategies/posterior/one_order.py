@@ -47,6 +47,7 @@ MOST_DENSE = 300  # items; beyond, products with the matrix of leads are sparse
 RESAMPLE_EVERY = 4
 WINDOW = 16
 SWEEPS = 5
+PLAIN_TIMES = 2  # as many sweeps where pairs aren't stubborn: orders that are sharper take longer to settle
 TOP_WINDOWS = 2  # the first places of drawn orders are moved more often: they decide the answer
 TOP_SWEEPS = 6
 TOP_ORDERS = 128
@@ -127,9 +128,15 @@ class OrderSums:
             hopeful = [r for r in last if last[r].log_evidence >= most[r] - HOPELESS]
             if not hopeful:
                 break
-            leads = np.array([self.lead(r, at) for r in hopeful])
-            moved = moved_orders(np.array([orders[r] for r in hopeful]), leads, sweeps, chances)
-            for r, own in zip(hopeful, moved, strict=True):
+            plain = [r for r in hopeful if not self.stubbornness[r]]
+            stubborn = [r for r in hopeful if self.stubbornness[r]]
+            moved: list[Indices] = []
+            for chains_now, times in ((plain, PLAIN_TIMES), (stubborn, 1)):
+                if chains_now:
+                    leads = np.array([self.lead(r, at) for r in chains_now])
+                    own_orders = np.array([orders[r] for r in chains_now])
+                    moved += list(moved_orders(own_orders, leads, times * sweeps, chances))
+            for r, own in zip(plain + stubborn, moved, strict=True):
                 log_sum = last[r].log_evidence + self._step(r, at, last[r].orders, own)
                 last[r] = OrderSum(self.accuracies[at], self.stubbornness[r], log_sum, own)
                 most[r] = max(most[r], log_sum)

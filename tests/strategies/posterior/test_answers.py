@@ -1,0 +1,163 @@
+"""What is returned and stated: from the same draws, never from the order of the judgments, and nothing by chance."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Levels, Outcome
+from duelpool.seeds import rng_for
+from duelpool.strategies import make_strategy
+from duelpool.strategies.posterior.games import Games
+from duelpool.strategies.posterior.mixture import COINS, LEADERS, ORDER, STRENGTHS, Posterior, posterior_of
+from duelpool.strategies.swissfinals import SwissFinals
+from duelpool.testing.strategies import Loop, consistent, pool_of
+
+
+def judged(strategy: SwissFinals, games: Games, items: tuple[str, ...], *, order: int = 0) -> Levels:
+    """Tell a strategy all games in some order, and return its result."""
+    lines = []
+    for i, j, won, lost in zip(games.first, games.second, games.won, games.lost, strict=True):
+        lines += [(int(i), int(j), Outcome.LEFT)] * int(won) + [(int(i), int(j), Outcome.RIGHT)] * int(lost)
+    for at in rng_for(order, "order").permutation(len(lines)).tolist():
+        i, j, outcome = lines[at]
+        strategy.tell(Judgment("t", items[i], items[j], outcome, phase="swiss"))
+    return strategy.result()
+
+
+def games_by(chance: np.ndarray, played: int, seed: int) -> Games:
+    """Return games of random pairs, won by a matrix of chances."""
+    rng = np.random.default_rng(seed)
+    size = len(chance)
+    wins = np.zeros((size, size))
+    for _ in range(played):
+        i, j = rng.choice(size, 2, replace=False)
+        if rng.random() < chance[i, j]:
+            wins[i, j] += 1
+        else:
+            wins[j, i] += 1
+    first, second = np.triu_indices(size, 1)
+    met = (wins + wins.T)[first, second] > 0
+    first, second = first[met], second[met]
+    return Games(size, first, second, wins[first, second], wins[second, first])
+
+
+def ordered(size: int, accuracy: float) -> np.ndarray:
+    """Return the chances of one order, that of the places."""
+    return np.where(np.arange(size)[:, None] < np.arange(size), accuracy, 1 - accuracy)
+
+
+def weights(posterior: Posterior) -> dict[str, float]:
+    return {model: posterior.weight_of(model) for model in (COINS, STRENGTHS, ORDER, LEADERS)}
+
+
+def test_each_model_wins_on_answers_of_its_own_kind() -> None:
+    size = 24
+    strengths = np.random.default_rng(1).normal(0, 1.5, size)
+    leaders = np.full((size, size), 0.5)
+    leaders[:2, 2:], leaders[2:, :2] = 0.9, 0.1
+    kinds = {
+        COINS: np.full((size, size), 0.5),
+        STRENGTHS: 1 / (1 + np.exp(strengths - strengths[:, None])),
+        ORDER: ordered(size, 0.85),
+        LEADERS: leaders,
+    }
+    for model, chance in kinds.items():
+        found = [
+            weights(posterior_of(games_by(chance, 600, seed), np.random.default_rng(seed)))
+            for seed in (1, 2, 3)
+        ]
+        mean = {name: sum(each[name] for each in found) / 3 for name in kinds}
+        assert max(mean, key=lambda name: mean[name]) == model, (model, mean)
+
+
+@pytest.mark.parametrize("spec", ["swissfinals", "swissfinals:top=3"])
+def test_the_order_of_the_judgments_changes_nothing(spec: str) -> None:
+    items = pool_of(14)
+    games = games_by(ordered(14, 0.75), 80, 3)
+    made = [make_strategy(spec, items, seed=4, topic="t", cap=None) for _ in range(3)]
+    results = [judged(each, games, items, order=at) for at, each in enumerate(made)]
+    assert all(one == other for one, other in pairwise(results))
+
+
+def test_flipped_coins_state_no_percentage() -> None:
+    items = pool_of(60)
+    refused = 0
+    for seed in range(6):
+        games = games_by(np.full((60, 60), 0.5), 420, seed)
+        result = judged(make_strategy("swissfinals", items, seed=seed, topic="t", cap=None), games, items)
+        assert result.certainty is not None
+        refused += result.certainty.by_chance
+        assert (result.confidence is None) == result.certainty.by_chance
+    assert refused >= 4
+
+
+def test_a_clear_best_is_stated_with_every_chance() -> None:
+    items = pool_of(20)
+    result = judged(
+        make_strategy("swissfinals", items, seed=1, topic="t", cap=None),
+        games_by(ordered(20, 0.95), 600, 1),
+        items,
+    )
+    sure = result.certainty
+    assert sure is not None
+    assert result.best[0] == items[0]
+    assert sure.best is not None and sure.top_five is not None and sure.top_share is not None
+    assert sure.near_best is not None
+    assert min(sure.best, sure.top_five, sure.top_share) > 0.7
+    assert sure.top_five < 1  # a finite number of draws is never certain
+    assert "Bradley-Terry" in sure.assumption
+
+
+def test_few_judgments_are_stated_by_the_most_cautious_model() -> None:
+    games = games_by(ordered(30, 0.9), 70, 5)  # fewer than 3.5 an item
+    posterior = posterior_of(games, np.random.default_rng(5))
+    assert posterior.caution == 1
+    best = posterior.best.argmax()
+    holds = posterior.above[:, best] == 0
+    models = np.array([part.model for part in posterior.parts])[posterior.source]
+    own = [
+        holds[models == model].mean()
+        for model in (STRENGTHS, ORDER, LEADERS)
+        if (models == model).mean() >= 0.05
+    ]
+    assert posterior.stated(holds) == pytest.approx(min([holds.mean(), *own]))
+
+
+def test_knowledge_from_elsewhere_tilts_the_draws() -> None:
+    posterior = posterior_of(games_by(ordered(12, 0.6), 40, 6), np.random.default_rng(6))
+    tilt = np.zeros(12)
+    tilt[7] = 3.0
+    tilted = posterior.tilted(tilt, np.random.default_rng(7))
+    assert tilted.best[7] > posterior.best[7]
+    assert len(tilted.source) == len(posterior.source)
+
+
+@pytest.mark.parametrize(
+    "wanted", ["confidence=.8", "confidence=.8,epsilon=.2", "confidence=.8,top_share=.2"]
+)
+def test_it_stops_once_what_is_wanted_is_stated(wanted: str) -> None:
+    items = pool_of(20)
+    strategy = make_strategy(f"swissfinals:{wanted}", items, seed=1, topic="t", cap=None)
+    loop = Loop(strategy, consistent(items)).play(batch=8)
+    told = strategy._table.judgments
+    assert strategy.done
+    assert told < strategy.schedule.budget
+    assert told % strategy._every == 0 or told > strategy._look[0]
+    assert loop.strategy.result().certainty is not None
+    assert strategy.statement.reached(strategy._answer_from(strategy._look[1], strategy._look[0]))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("epsilon=.5", "'epsilon' lies between 0 and 0.5, not at 0.5."),
+        ("epsilon=0", "'epsilon' lies between 0 and 0.5, not at 0.0."),
+        ("top_share=0", "'top_share' lies above 0 and at most at 1, not at 0.0."),
+        ("confidence=.9,epsilon=.1,top_share=.1", "A confidence is wanted of 'epsilon' or of 'top_share'"),
+    ],
+)
+def test_what_to_state_is_checked(parameters: str, message: str) -> None:
+    with pytest.raises(BadParameter, match=message.replace(".", r"\.").replace("'", ".")):
+        make_strategy(f"swissfinals:{parameters}", pool_of(5), seed=1, topic="t", cap=6)
