@@ -109,11 +109,15 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
             f"{percent(sum(sure) / len(sure))} on average over the {len(sure)} topics where it is stated."
         )
     if refused := sum(topic.certainty is not None and topic.certainty.by_chance for topic in said):
-        words.append(f'Of {refused} topics the certainty is "chance". {NOT_FROM_CHANCE}')
+        topics = f"{refused} {'topic' if refused == 1 else 'topics'}"
+        words.append(f'The certainty of {topics} is "chance". {NOT_FROM_CHANCE}')
     words += filter(None, dict.fromkeys(on_what(topic.certainty) for topic in said))
     if said:
-        stated = tuple((topic.text or topic.topic, topic.statement) for topic in said)
-        tables.append(Table(("question", "certainty"), stated, caption="How sure the best are", folded=True))
+        stated = tuple(
+            (topic.text or topic.topic, ", ".join(topic.best[:3]), topic.statement) for topic in said
+        )
+        each = Table(("question", "best", "certainty"), stated, caption="How sure the best are", folded=True)
+        tables.append(each)
     return Chapter("Best answers", tuple(words), tables=tuple(tables))
 
 

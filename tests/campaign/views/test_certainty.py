@@ -26,7 +26,7 @@ from support.stores import new_target
 from support.visitors import ORIGIN, served
 
 STATEMENT = (
-    "The best is this one with a chance of 83 %. It is among the five best with 97 %, in the top tenth with "
+    "The first is the best with a chance of 83 %. It is among the five best with 97 %, in the top tenth with "
     "over 99 %, and as good as the best within 10 points with 91 %."
 )
 RESTS_ON = "The chances hold if judgments follow one of three models: coin flips, Bradley-Terry, one order."
@@ -46,14 +46,14 @@ def test_percentages_never_say_more_than_the_chance(chance: float, said: str) ->
 
 def test_a_certainty_in_words() -> None:
     assert in_words(FULL, 1) == STATEMENT
-    assert in_words(FULL, 2) == STATEMENT.replace("this one", "among these 2").replace(
-        "It is", "The first is"
-    )
+    tied = STATEMENT.replace("The first is the best", "The best is among these 2")
+    assert in_words(FULL, 2) == tied.replace("It is", "The first is")
     assert in_words(Certainty(best=0.7), 3) == "The best is among these 3 with a chance of 70 %."
-    assert in_words(Certainty(top_five=0.7), 1) == "It is among the five best with 70 %."
+    assert in_words(Certainty(top_five=0.7), 1) == "The first is among the five best with 70 %."
     two = Certainty(top_share=0.7, share=0.05, near_best=0.5, epsilon=0.01)
     assert (
-        in_words(two, 1) == "It is in the top 5 % with 70 % and as good as the best within 1 point with 50 %."
+        in_words(two, 1)
+        == "The first is in the top 5 % with 70 % and as good as the best within 1 point with 50 %."
     )
     assert in_words(REFUSED, 1) == NOT_FROM_CHANCE
     assert [in_words(each, 1) for each in (None, Certainty())] == ["", ""]
@@ -116,7 +116,7 @@ def test_every_place_says_the_same_of_a_certainty(target: str, tmp_path: Path) -
     assert "a (chance)" in brief
     assert f"(chance): {NOT_FROM_CHANCE}" in brief
     assert RESTS_ON in brief
-    assert f"one: {STATEMENT}\ntwo: {NOT_FROM_CHANCE}\n{RESTS_ON}" in printed("--certainty")
+    assert f"one, a: {STATEMENT}\ntwo, a: {NOT_FROM_CHANCE}\n{RESTS_ON}" in printed("--certainty")
 
     with served(target) as app:
         (row,) = app.state.campaigns.all()

@@ -31,8 +31,8 @@ def in_words(certainty: Certainty | None, named: int) -> str:
         return NOT_FROM_CHANCE
     sentences = []
     if certainty.best is not None:
-        where = "this one" if named == 1 else f"among these {named}"
-        sentences.append(f"The best is {where} with a chance of {percent(certainty.best)}.")
+        what = "The first is the best" if named == 1 else f"The best is among these {named}"
+        sentences.append(f"{what} with a chance of {percent(certainty.best)}.")
     further = [
         (certainty.top_five, "among the five best"),
         (certainty.top_share, f"in the top {_share(certainty.share)}"),
@@ -40,7 +40,7 @@ def in_words(certainty: Certainty | None, named: int) -> str:
     ]
     parts = [f"{what} with {percent(chance)}" for chance, what in further if chance is not None]
     if parts:
-        sentences.append(f"{'It' if named == 1 else 'The first'} is {_listed(parts)}.")
+        sentences.append(f"{'It' if named == 1 and sentences else 'The first'} is {_listed(parts)}.")
     return " ".join(sentences)
 
 

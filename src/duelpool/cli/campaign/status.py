@@ -108,7 +108,7 @@ def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
     """Say what the brackets beside the best items mean, or for each topic how sure its best items are."""
     said = [each for each in now.topic_statuses if each.statement]
     if each_topic:
-        yield from (f"{each.topic}: {each.statement}" for each in said)
+        yield from (f"{each.topic}, {_first(each.best, 3)}: {each.statement}" for each in said)
     else:
         if any(each.confidence is not None for each in said):
             yield "In brackets: the chance that a best item is among those named."
