@@ -66,10 +66,10 @@ def test_it_stops_at_the_wanted_confidence() -> None:
     assert early.strategy.result().best == (truth[0],)
 
 
-@pytest.mark.parametrize("size", [3, 8, 12, 20])
-@pytest.mark.parametrize("wanted", [0.05, 0.5, 0.85])
+@pytest.mark.parametrize("size", [3, 12, 20])
+@pytest.mark.parametrize("wanted", [0.05, 0.85])
 def test_it_is_not_sure_before_every_finalist_was_judged(size: int, wanted: float) -> None:
-    for seed in range(8):
+    for seed in range(3):
         truth = pool_of(size)
         loop = Loop(SwissFinals(truth, seed=seed, cap=6, confidence=wanted), noisy(truth, seed=seed)).play(
             batch=10

@@ -47,6 +47,7 @@ MOST_DENSE = 300  # items; beyond, products with the matrix of leads are sparse
 RESAMPLE_EVERY = 4
 WINDOW = 16
 SWEEPS = 5
+FEW_SWEEPS = 2  # enough where a window holds most of the order
 PLAIN_TIMES = 2  # as many sweeps where pairs aren't stubborn: orders that are sharper take longer to settle
 TOP_WINDOWS = 2  # the first places of drawn orders are moved more often: they decide the answer
 TOP_SWEEPS = 6
@@ -106,11 +107,12 @@ class OrderSums:
         self._lead = above - below  # (stubbornness, accuracy, pair)
         self._even = ((above + below) / 2).sum(axis=2)
 
-    def estimate(self, starts: Indices, chances: np.random.Generator, sweeps: int = SWEEPS) -> list[OrderSum]:
+    def estimate(self, starts: Indices, chances: np.random.Generator) -> list[OrderSum]:
         """Return the sums for each degree of stubbornness, until higher accuracies are out of the question.
 
         `starts` are plausible orders, from which the orders of the higher accuracies set out.
         """
+        sweeps = SWEEPS if self.games.size > 2 * WINDOW else FEW_SWEEPS
         built = min(BUILT if self.games.size <= MOST_DENSE else 1, len(self.accuracies))
         chains = [[(r, at) for at in range(built)] for r in range(len(self.stubbornness))]
         log_sums, drawn = self._built([each for chain in chains for each in chain], len(starts), chances)
