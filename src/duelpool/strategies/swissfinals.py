@@ -94,6 +94,7 @@ class SwissFinals:
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
     first_questions_vary: ClassVar[bool] = False
+    slow_result: ClassVar[bool] = True
 
     def __init__(
         self,

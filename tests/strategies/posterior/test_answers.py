@@ -1,18 +1,27 @@
 """What is returned and stated: from the same draws, never from the order of the judgments, and nothing by chance."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
-from duelpool.strategies import make_strategy
+from duelpool.strategies.posterior.coins import COINS
 from duelpool.strategies.posterior.games import Games
-from duelpool.strategies.posterior.mixture import COINS, LEADERS, ORDER, STRENGTHS, Posterior, posterior_of
+from duelpool.strategies.posterior.leaders import LEADERS
+from duelpool.strategies.posterior.mixture import Posterior, posterior_of
+from duelpool.strategies.posterior.one_order import ORDER
+from duelpool.strategies.posterior.strengths import STRENGTHS
 from duelpool.strategies.swissfinals import SwissFinals
 from duelpool.testing.strategies import Loop, consistent, pool_of
+
+
+def made(items: tuple[str, ...], *, seed: int = 1, **parameters: Any) -> SwissFinals:
+    return SwissFinals(items, seed=seed, topic="t", cap=None, **parameters)
 
 
 def judged(strategy: SwissFinals, games: Games, items: tuple[str, ...], *, order: int = 0) -> Levels:
@@ -26,7 +35,7 @@ def judged(strategy: SwissFinals, games: Games, items: tuple[str, ...], *, order
     return strategy.result()
 
 
-def games_by(chance: np.ndarray, played: int, seed: int) -> Games:
+def games_by(chance: Floats, played: int, seed: int) -> Games:
     """Return games of random pairs, won by a matrix of chances."""
     rng = np.random.default_rng(seed)
     size = len(chance)
@@ -43,7 +52,7 @@ def games_by(chance: np.ndarray, played: int, seed: int) -> Games:
     return Games(size, first, second, wins[first, second], wins[second, first])
 
 
-def ordered(size: int, accuracy: float) -> np.ndarray:
+def ordered(size: int, accuracy: float) -> Floats:
     """Return the chances of one order, that of the places."""
     return np.where(np.arange(size)[:, None] < np.arange(size), accuracy, 1 - accuracy)
 
@@ -72,12 +81,11 @@ def test_each_model_wins_on_answers_of_its_own_kind() -> None:
         assert max(mean, key=lambda name: mean[name]) == model, (model, mean)
 
 
-@pytest.mark.parametrize("spec", ["swissfinals", "swissfinals:top=3"])
-def test_the_order_of_the_judgments_changes_nothing(spec: str) -> None:
+@pytest.mark.parametrize("top", [1, 3])
+def test_the_order_of_the_judgments_changes_nothing(top: int) -> None:
     items = pool_of(14)
     games = games_by(ordered(14, 0.75), 80, 3)
-    made = [make_strategy(spec, items, seed=4, topic="t", cap=None) for _ in range(3)]
-    results = [judged(each, games, items, order=at) for at, each in enumerate(made)]
+    results = [judged(made(items, seed=4, top=top), games, items, order=at) for at in range(3)]
     assert all(one == other for one, other in pairwise(results))
 
 
@@ -86,7 +94,7 @@ def test_flipped_coins_state_no_percentage() -> None:
     refused = 0
     for seed in range(6):
         games = games_by(np.full((60, 60), 0.5), 420, seed)
-        result = judged(make_strategy("swissfinals", items, seed=seed, topic="t", cap=None), games, items)
+        result = judged(made(items, seed=seed), games, items)
         assert result.certainty is not None
         refused += result.certainty.by_chance
         assert (result.confidence is None) == result.certainty.by_chance
@@ -96,7 +104,7 @@ def test_flipped_coins_state_no_percentage() -> None:
 def test_a_clear_best_is_stated_with_every_chance() -> None:
     items = pool_of(20)
     result = judged(
-        make_strategy("swissfinals", items, seed=1, topic="t", cap=None),
+        made(items),
         games_by(ordered(20, 0.95), 600, 1),
         items,
     )
@@ -134,30 +142,31 @@ def test_knowledge_from_elsewhere_tilts_the_draws() -> None:
     assert len(tilted.source) == len(posterior.source)
 
 
-@pytest.mark.parametrize(
-    "wanted", ["confidence=.8", "confidence=.8,epsilon=.2", "confidence=.8,top_share=.2"]
-)
-def test_it_stops_once_what_is_wanted_is_stated(wanted: str) -> None:
+@pytest.mark.parametrize("wanted", [{}, {"epsilon": 0.2}, {"top_share": 0.2}])
+def test_it_stops_once_what_is_wanted_is_stated(wanted: dict[str, Any]) -> None:
     items = pool_of(20)
-    strategy = make_strategy(f"swissfinals:{wanted}", items, seed=1, topic="t", cap=None)
-    loop = Loop(strategy, consistent(items)).play(batch=8)
-    told = strategy._table.judgments
+    strategy = made(items, confidence=0.8, **wanted)
+    Loop(strategy, consistent(items)).play(batch=8)
     assert strategy.done
-    assert told < strategy.schedule.budget
-    assert told % strategy._every == 0 or told > strategy._look[0]
-    assert loop.strategy.result().certainty is not None
-    assert strategy.statement.reached(strategy._answer_from(strategy._look[1], strategy._look[0]))
+    assert strategy._table.judgments < strategy.schedule.budget
+    assert strategy._look is not None
+    at, pairs = strategy._look
+    assert strategy.statement.reached(strategy._answer_from(pairs, at))
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ("epsilon=.5", "'epsilon' lies between 0 and 0.5, not at 0.5."),
-        ("epsilon=0", "'epsilon' lies between 0 and 0.5, not at 0.0."),
-        ("top_share=0", "'top_share' lies above 0 and at most at 1, not at 0.0."),
-        ("confidence=.9,epsilon=.1,top_share=.1", "A confidence is wanted of 'epsilon' or of 'top_share'"),
+        ({"epsilon": 0.5}, "'epsilon' lies between 0 and 0.5, not at 0.5."),
+        ({"epsilon": 0.0}, "'epsilon' lies between 0 and 0.5, not at 0.0."),
+        ({"top_share": 0.0}, "'top_share' lies above 0 and at most at 1, not at 0.0."),
+        (
+            {"confidence": 0.9, "epsilon": 0.1, "top_share": 0.1},
+            "A confidence is wanted of 'epsilon' or of 'top_share', not of both.",
+        ),
     ],
 )
-def test_what_to_state_is_checked(parameters: str, message: str) -> None:
-    with pytest.raises(BadParameter, match=message.replace(".", r"\.").replace("'", ".")):
-        make_strategy(f"swissfinals:{parameters}", pool_of(5), seed=1, topic="t", cap=6)
+def test_what_to_state_is_checked(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadParameter) as refused:
+        made(pool_of(5), **parameters)
+    assert str(refused.value).startswith(message)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
+from duelpool.arrays import Floats
 from duelpool.strategies.posterior.coins import coin_components
 from duelpool.strategies.posterior.games import Games, pair_log_likelihood, places_of
 from duelpool.strategies.posterior.leaders import leader_sets
@@ -24,7 +25,7 @@ def games_of(size: int, seed: int, most: int = 5, accuracy: float = 0.8) -> Game
     return Games(size, first[met], second[met], won[met], (played - won)[met])
 
 
-def summed_over_orders(games: Games, accuracy: float, stubbornness: float) -> tuple[float, np.ndarray]:
+def summed_over_orders(games: Games, accuracy: float, stubbornness: float) -> tuple[float, Floats]:
     """Return the log of the mean likelihood over all orders, and each item's chance to be the first."""
     orders = np.array(list(permutations(range(games.size))))
     places = places_of(orders)
