@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from duelpool.arrays import Floats, Indices
+from duelpool.arrays import Bools, Floats, Indices
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
@@ -74,6 +74,22 @@ def schedule_for(
         games_per_round=games,
         prior_mean=0.2 if scarce else 0.0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """All judgments at one moment."""
+
+    judgments: int
+    pairs: DecidedPairs
+    bad: Bools
+
+    def wins(self, group: Indices) -> Floats:
+        """Return how often each item of a group won against each other one, ties as half wins."""
+        table = np.zeros((len(self.bad), len(self.bad)))
+        table[self.pairs.first, self.pairs.second] = self.pairs.won
+        table[self.pairs.second, self.pairs.first] = self.pairs.judged - self.pairs.won
+        return table[np.ix_(group, group)]
 
 
 class SwissFinals:
@@ -141,9 +157,7 @@ class SwissFinals:
         self._finals: tuple[int, Finals] | None = None
         self._answered: tuple[int, Answer] | None = None
         self._every = max(LOOK_EVERY, len(items) // 4)
-        self._look: tuple[int, DecidedPairs] | None = (
-            None  # the judgments at the last look for enough confidence
-        )
+        self._look: _Look | None = None
         self._looked: tuple[int, bool] = (-1, False)
         self._ranked: Indices | None = None
         self._still_pruning: bool | None = None
@@ -159,12 +173,8 @@ class SwissFinals:
             self._seeding = self._seed_now()
         places = self._table.add(event)
         self._ranked = self._still_pruning = None
-        if (
-            places is not None
-            and self.statement.wanted is not None
-            and not self._table.judgments % self._every
-        ):
-            self._look = (self._table.judgments, self._table.pairs())
+        if places is not None and self._is_time_to_look:
+            self._look = _Look(self._table.judgments, self._table.pairs(), self._table.bad.copy())
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
 
@@ -283,27 +293,42 @@ class SwissFinals:
         if not self._table.judgments or self._pruning():
             return False
         finals = self.finals()
-        if self._is_sure(finals):
+        if self._is_sure():
             return True
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
 
-    def _is_sure(self, finals: Finals) -> bool:
-        """Whether the wanted confidence was reached at the last look, and by judgments of every finalist.
+    @property
+    def _is_time_to_look(self) -> bool:
+        wanted = self.statement.wanted is not None and self._seeding is not None
+        return wanted and not self._table.judgments % self._every
+
+    def _is_sure(self) -> bool:
+        """Whether the wanted confidence was reached at the last look."""
+        if self._look is None:
+            return False
+        if self._looked[0] != self._look.judgments:
+            self._looked = (self._look.judgments, self._was_sure_at(self._look))
+        return self._looked[1]
+
+    def _was_sure_at(self, look: "_Look") -> bool:
+        """Whether the judgments of a look give the wanted confidence, and every finalist was judged by then.
 
         The finals' own posterior is the more confident one, and quick: where even that isn't sure, nothing more is
         worked out.
         """
-        wanted = self.statement.wanted
-        if wanted is None or self._look is None or not (self._table.games[finals.members] > 0).all():
+        seeding = self._seeding or self._seed_now()
+        members = seeding.ranking[~look.bad[seeding.ranking]][: self.finalists]
+        judged = np.zeros(len(look.bad), dtype=bool)
+        judged[look.pairs.first] = judged[look.pairs.second] = True
+        if not judged[members].all():
             return False
-        at, pairs = self._look
-        if self._looked[0] != at:
-            likely = finals.orders.first
-            hopeful = likely[likely >= self.statement.tie_share * likely.max(initial=0.0)].sum() >= wanted
-            whole = self.statement.by_best and not hopeful
-            self._looked = (at, not whole and self.statement.reached(self._answer_from(pairs, at)))
-        return self._looked[1]
+        if self.statement.by_best:
+            likely = order_posterior(look.wins(members)).first
+            near = likely >= self.statement.tie_share * likely.max(initial=0.0)
+            if likely[near].sum() < (self.statement.wanted or 0.0):
+                return False
+        return self.statement.reached(self._answer_from(look, np.zeros(len(look.bad))))
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""
@@ -375,17 +400,17 @@ class SwissFinals:
 
     def _answer(self) -> Answer:
         if self._answered is None or self._answered[0] != self._table.judgments:
-            answer = self._answer_from(self._table.pairs(), self._table.judgments)
-            self._answered = (self._table.judgments, answer)
+            finals = self.finals()
+            favoured = np.zeros(len(self._table.items))
+            favoured[finals.members] = chances_to_win(finals, self._table)[0]
+            now = _Look(self._table.judgments, self._table.pairs(), self._table.bad)
+            self._answered = (self._table.judgments, self._answer_from(now, favoured))
         return self._answered[1]
 
-    def _answer_from(self, pairs: DecidedPairs, judgments: int) -> Answer:
-        finals = self.finals()
-        favoured = np.zeros(len(self._table.items))
-        favoured[finals.members] = chances_to_win(finals, self._table)[0]
-        chances = rng_for(self.seed, self.topic, self.name, "posterior", judgments)
+    def _answer_from(self, look: "_Look", favoured: Floats) -> Answer:
+        chances = rng_for(self.seed, self.topic, self.name, "posterior", look.judgments)
         prior = None if self._prior is None else OUTSIDE * self.prior_weight * self._prior
-        return answer_of(pairs, self._table.bad, self.statement, chances, favoured=favoured, prior=prior)
+        return answer_of(look.pairs, look.bad, self.statement, chances, favoured=favoured, prior=prior)
 
     @property
     def posterior(self) -> dict[str, float]:

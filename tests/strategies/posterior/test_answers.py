@@ -10,6 +10,7 @@ from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
+from duelpool.strategies.base import replay
 from duelpool.strategies.posterior.coins import COINS
 from duelpool.strategies.posterior.games import Games
 from duelpool.strategies.posterior.leaders import LEADERS
@@ -17,7 +18,7 @@ from duelpool.strategies.posterior.mixture import Posterior, posterior_of
 from duelpool.strategies.posterior.one_order import ORDER
 from duelpool.strategies.posterior.strengths import STRENGTHS
 from duelpool.strategies.swissfinals import SwissFinals
-from duelpool.testing.strategies import Loop, consistent, pool_of
+from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
 
 def made(items: tuple[str, ...], *, seed: int = 1, **parameters: Any) -> SwissFinals:
@@ -150,8 +151,19 @@ def test_it_stops_once_what_is_wanted_is_stated(wanted: dict[str, Any]) -> None:
     assert strategy.done
     assert strategy._table.judgments < strategy.schedule.budget
     assert strategy._look is not None
-    at, pairs = strategy._look
-    assert strategy.statement.reached(strategy._answer_from(pairs, at))
+    assert strategy.statement.reached(strategy._answer_from(strategy._look, np.zeros(20)))
+
+
+def test_whether_it_is_done_depends_on_the_log_alone() -> None:
+    """One is asked after every line, the other only at the end of each prefix of the same log."""
+    items = pool_of(16)
+    live = made(items, confidence=0.7)
+    log = list(Loop(live, noisy(items, seed=3)).play(batch=5).log)
+    asked = made(items, confidence=0.7)
+    for at, line in enumerate(log):
+        asked.tell(line)
+        if at % 7 == 0:
+            assert asked.done == replay(made(items, confidence=0.7), log[: at + 1]).done
 
 
 @pytest.mark.parametrize(
