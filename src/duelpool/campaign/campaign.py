@@ -460,7 +460,9 @@ class Campaign:
 
     def results(self) -> dict[str, Levels]:
         """Return the levels of every open topic."""
-        return dict(self.decision().topics)
+        if self.live.goal.of_systems:
+            return dict(self.decision().topics)
+        return {topic: self.live.result(topic) for topic in self.live.heads()}
 
     @property
     def done(self) -> bool:

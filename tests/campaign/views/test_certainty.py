@@ -63,11 +63,15 @@ def test_a_certainty_in_words() -> None:
 def test_a_certainty_in_short_and_what_it_rests_on() -> None:
     assert [in_short(each) for each in (None, Certainty(), FULL, REFUSED)] == ["–", "–", "83 %", "chance"]
     assert on_what(FULL) == RESTS_ON
-    assert (
-        on_what(Certainty(assumption="answers are independent."))
-        == "The chances assume that answers are independent."
-    )
-    assert [on_what(each) for each in (None, REFUSED)] == ["", ""]
+    assumed = [
+        on_what(Certainty(best=0.5, assumption=each)) for each in ("that coins are fair.", "fair coins")
+    ]
+    assert assumed == [
+        "The chances assume that coins are fair.",
+        "The chances rest on an assumption: fair coins.",
+    ]
+    unsaid = (None, Certainty(best=0.5), Certainty(by_chance=True, assumption="that coins are fair"))
+    assert [on_what(each) for each in unsaid] == ["", "", ""]
 
 
 @pytest.mark.parametrize("certainty", [None, Certainty(), FULL, REFUSED])

@@ -45,11 +45,12 @@ def in_words(certainty: Certainty | None, named: int) -> str:
 
 
 def on_what(certainty: Certainty | None) -> str:
-    """Return a sentence on what the chances rest, empty where that isn't said."""
-    if certainty is None or not certainty.assumption:
+    """Return a sentence on what the chances rest, empty where that isn't said or no chance is stated."""
+    if certainty is None or certainty.by_chance or not certainty.assumption:
         return ""
-    verb = "hold" if certainty.assumption.startswith("if ") else "assume that"
-    return f"The chances {verb} {certainty.assumption.rstrip('.')}."
+    said = certainty.assumption.rstrip(".")
+    beginnings = {"if": "The chances hold", "that": "The chances assume"}
+    return f"{beginnings.get(said.split()[0], 'The chances rest on an assumption:')} {said}."
 
 
 def _listed(parts: Sequence[str]) -> str:
