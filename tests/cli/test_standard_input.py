@@ -167,7 +167,7 @@ NOT_FILES = frozenset(
         "ci", "tag", "plot", "criterion", "cluster", "state", "answer_texts", "reason", "category",
         "message", "rows", "phases", "to", "metric", "goal", "design", "estimator", "draw", "scale",
         "interval", "others", "topic", "phase", "role", "label", "scope", "id", "event", "copy",
-        "folder", "case", "assessors", "budget", "growth", "data", "out", "strategy", "output",
+        "folder", "case", "resume", "assessors", "budget", "growth", "data", "out", "strategy", "output",
         "name", "judges", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
         "sso_allow_host", "sso_claim", "sso_client", "sso_domain", "sso_issuer", "sso_name", "sso_role", "sso_scopes",
     )
@@ -177,7 +177,7 @@ NOT_FILES = frozenset(
 SECRETS = {("serve", "sso_secret_file"), ("webhook add", "secret_file")}
 """Files of secrets: they are kept, not made by another program, and `-` isn't documented for them."""
 
-TEXTS_ELSEWHERE = {("assign", "topics"), ("retract", "topic"), ("power", "topics")}
+TEXTS_ELSEWHERE = {("assign", "topics"), ("retract", "topic"), ("power", "topics"), ("simulate", "truth")}
 
 
 def commands() -> Iterator[tuple[str, Any]]:

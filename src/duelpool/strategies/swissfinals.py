@@ -21,7 +21,7 @@ from duelpool.strategies.base import Shortfall
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
-from duelpool.strategies.posterior.answer import Answer, Statement, answer_of
+from duelpool.strategies.posterior.answer import PoolAnswer, WantedCertainty, answer_of
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
 from duelpool.strategies.tables.win_table import DecidedPairs, WinTable
 
@@ -135,7 +135,7 @@ class SwissFinals:
         _check_parameters(
             cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share
         )
-        self.statement = Statement(
+        self.statement = WantedCertainty(
             wanted=confidence, epsilon=epsilon, share=top_share, tie_share=tie_share, top=top
         )
         self.topic = topic
@@ -155,7 +155,7 @@ class SwissFinals:
         self._seeding: _Seeding | None = None
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
-        self._answered: tuple[int, Answer] | None = None
+        self._answered: tuple[int, PoolAnswer] | None = None
         self._every = max(LOOK_EVERY, len(items) // 4)
         self._look: _Look | None = None
         self._looked: tuple[int, bool] = (-1, False)
@@ -398,7 +398,7 @@ class SwissFinals:
 
     # ---- the answer
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> PoolAnswer:
         if self._answered is None or self._answered[0] != self._table.judgments:
             finals = self.finals()
             favoured = np.zeros(len(self._table.items))
@@ -407,7 +407,7 @@ class SwissFinals:
             self._answered = (self._table.judgments, self._answer_from(now, favoured))
         return self._answered[1]
 
-    def _answer_from(self, look: "_Look", favoured: Floats) -> Answer:
+    def _answer_from(self, look: "_Look", favoured: Floats) -> PoolAnswer:
         chances = rng_for(self.seed, self.topic, self.name, "posterior", look.judgments)
         prior = None if self._prior is None else OUTSIDE * self.prior_weight * self._prior
         return answer_of(look.pairs, look.bad, self.statement, chances, favoured=favoured, prior=prior)

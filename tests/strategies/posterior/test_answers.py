@@ -12,7 +12,7 @@ from duelpool.records import Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import replay
 from duelpool.strategies.posterior.coins import COINS
-from duelpool.strategies.posterior.games import Games
+from duelpool.strategies.posterior.games import GameTable
 from duelpool.strategies.posterior.leaders import LEADERS
 from duelpool.strategies.posterior.mixture import Posterior, posterior_of
 from duelpool.strategies.posterior.one_order import ORDER
@@ -25,7 +25,7 @@ def made(items: tuple[str, ...], *, seed: int = 1, **parameters: Any) -> SwissFi
     return SwissFinals(items, seed=seed, topic="t", cap=None, **parameters)
 
 
-def judged(strategy: SwissFinals, games: Games, items: tuple[str, ...], *, order: int = 0) -> Levels:
+def judged(strategy: SwissFinals, games: GameTable, items: tuple[str, ...], *, order: int = 0) -> Levels:
     """Tell a strategy all games in some order, and return its result."""
     lines = []
     for i, j, won, lost in zip(games.first, games.second, games.won, games.lost, strict=True):
@@ -36,7 +36,7 @@ def judged(strategy: SwissFinals, games: Games, items: tuple[str, ...], *, order
     return strategy.result()
 
 
-def games_by(chance: Floats, played: int, seed: int) -> Games:
+def games_by(chance: Floats, played: int, seed: int) -> GameTable:
     """Return games of random pairs, won by a matrix of chances."""
     rng = np.random.default_rng(seed)
     size = len(chance)
@@ -50,7 +50,7 @@ def games_by(chance: Floats, played: int, seed: int) -> Games:
     first, second = np.triu_indices(size, 1)
     met = (wins + wins.T)[first, second] > 0
     first, second = first[met], second[met]
-    return Games(size, first, second, wins[first, second], wins[second, first])
+    return GameTable(size, first, second, wins[first, second], wins[second, first])
 
 
 def ordered(size: int, accuracy: float) -> Floats:

@@ -8,24 +8,24 @@ import scipy
 
 from duelpool.arrays import Floats
 from duelpool.strategies.posterior.coins import coin_components
-from duelpool.strategies.posterior.games import Games, pair_log_likelihood, places_of
+from duelpool.strategies.posterior.games import GameTable, pair_log_likelihood, places_of
 from duelpool.strategies.posterior.leaders import leader_sets
 from duelpool.strategies.posterior.one_order import ACCURACIES, OrderSums, moved_orders
 from duelpool.strategies.posterior.strengths import StrengthModel
 from duelpool.strategies.posterior.stubborn import STUBBORNNESS, StubbornPairs
 
 
-def games_of(size: int, seed: int, most: int = 5, accuracy: float = 0.8) -> Games:
+def games_of(size: int, seed: int, most: int = 5, accuracy: float = 0.8) -> GameTable:
     """Return random games of items whose order is that of their places."""
     rng = np.random.default_rng(seed)
     first, second = np.triu_indices(size, 1)
     played = rng.integers(0, most + 1, len(first))
     won = rng.binomial(played, accuracy).astype(np.float64)
     met = played > 0
-    return Games(size, first[met], second[met], won[met], (played - won)[met])
+    return GameTable(size, first[met], second[met], won[met], (played - won)[met])
 
 
-def summed_over_orders(games: Games, accuracy: float, stubbornness: float) -> tuple[float, Floats]:
+def summed_over_orders(games: GameTable, accuracy: float, stubbornness: float) -> tuple[float, Floats]:
     """Return the log of the mean likelihood over all orders, and each item's chance to be the first."""
     orders = np.array(list(permutations(range(games.size))))
     places = places_of(orders)
@@ -71,7 +71,7 @@ def test_moves_keep_every_order_a_permutation_and_the_places_beyond_the_depth() 
 
 @pytest.mark.parametrize("spread", [0.3, 0.8, 2.0])
 def test_the_evidence_of_strengths_is_their_integral(spread: float) -> None:
-    games = Games(2, np.array([0]), np.array([1]), np.array([4.0]), np.array([1.0]))
+    games = GameTable(2, np.array([0]), np.array([1]), np.array([4.0]), np.array([1.0]))
     model = StrengthModel(games, (spread,))
     (fit,) = model.fits()
     _, evidence = model.drawn(fit, 4000, np.random.default_rng(0))
@@ -127,7 +127,7 @@ def test_coins_explain_every_answer_alike() -> None:
 
 def test_a_stubborn_pair_follows_its_own_answers() -> None:
     """Two items, ten answers for the lower one: whatever the order says, it has the larger chance to win."""
-    games = Games(2, np.array([0]), np.array([1]), np.array([0.0]), np.array([10.0]))
+    games = GameTable(2, np.array([0]), np.array([1]), np.array([0.0]), np.array([10.0]))
     score, behind = StubbornPairs(games, 0.5).drawn(np.tile([0, 1], (500, 1)), 0.75, np.random.default_rng(0))
     assert (score[:, 1] > score[:, 0]).mean() > 0.9
     assert (behind.min(axis=1) <= 0).all()

@@ -8,14 +8,14 @@ import numpy as np
 from duelpool.arrays import Bools, Floats, Indices
 from duelpool.errors import BadParameter
 from duelpool.records import Certainty
-from duelpool.strategies.posterior.games import Games, log_odds
+from duelpool.strategies.posterior.games import GameTable, log_odds
 from duelpool.strategies.posterior.mixture import Posterior, posterior_of
 from duelpool.strategies.tables.win_table import DecidedPairs
 
 EPSILON = 0.1
 SHARE = 0.1
 TOP = 5
-MOST_TIED = 8
+MOST_TIED = 8  # items in the first level, and never more than half of the pool
 FAINT_MOST = 0.47  # beyond this weight of chance alone nothing is stated
 NEARLY = 0.65  # items whose chance is at least this share of the largest: another rule may choose among them
 ASSUMPTION = (
@@ -25,7 +25,7 @@ ASSUMPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class WantedCertainty:
     """What is to be stated, and what confidence is wanted of it; `epsilon` or `share`: it is wanted of that."""
 
     wanted: float | None = None
@@ -50,7 +50,7 @@ class Statement:
         """Whether the confidence is wanted of the best item itself."""
         return self.epsilon is None and self.share is None
 
-    def reached(self, answer: "Answer") -> bool:
+    def reached(self, answer: "PoolAnswer") -> bool:
         """Whether an answer is as sure as it is wanted to be."""
         known = answer.certainty
         if known is None or self.wanted is None:
@@ -64,7 +64,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PoolAnswer:
     """The items by their places in the pool, in levels without those that are out, and each one's chance to be best."""
 
     levels: tuple[tuple[int, ...], ...]
@@ -75,12 +75,12 @@ class Answer:
 def answer_of(
     pairs: DecidedPairs,
     bad: Bools,
-    statement: Statement,
+    statement: WantedCertainty,
     chances: np.random.Generator,
     *,
     favoured: Floats,
     prior: Floats | None = None,
-) -> Answer:
+) -> PoolAnswer:
     """Return the answer to all judgments of a pool; items that are `bad` are out.
 
     Among items that are nearly equally likely to be the best, the first is the one that is `favoured` most. `prior` is
@@ -91,22 +91,22 @@ def answer_of(
     if len(items) < 2:
         best[items] = 1.0
         sure = Certainty(best=1.0) if len(items) else None
-        return Answer(tuple((int(i),) for i in items), best, sure)
-    games = Games.among(pairs, items, len(bad))
+        return PoolAnswer(tuple((int(i),) for i in items), best, sure)
+    games = GameTable.among(pairs, items, len(bad))
     if not games.judged:
         best[items] = 1 / len(items)
         order = items if prior is None else items[np.argsort(-prior[items], kind="stable")]
-        return Answer((tuple(order.tolist()),), best, None)
+        return PoolAnswer((tuple(order.tolist()),), best, None)
     posterior = posterior_of(games, chances)
     if prior is not None:
         posterior = posterior.tilted(prior[items], chances)
     best[items] = posterior.best
     order, tied = _in_order(posterior, favoured[items], statement)
     levels = [tuple(items[order[:tied]].tolist()), *((int(i),) for i in items[order[tied:]])]
-    return Answer(tuple(levels), best, certainty_of(posterior, order[:tied], statement))
+    return PoolAnswer(tuple(levels), best, certainty_of(posterior, order[:tied], statement))
 
 
-def _in_order(posterior: Posterior, favoured: Floats, statement: Statement) -> tuple[Indices, int]:
+def _in_order(posterior: Posterior, favoured: Floats, statement: WantedCertainty) -> tuple[Indices, int]:
     """Return the items, the best first, and how many of them share the first level."""
     best, rank = posterior.best, posterior.above.mean(axis=0)
     if statement.top > 1:
@@ -116,12 +116,13 @@ def _in_order(posterior: Posterior, favoured: Floats, statement: Statement) -> t
     first = int(np.lexsort((-best, -near))[0])
     order = np.lexsort((rank, -best))
     order = np.concatenate(([first], order[order != first]))
-    tied = max(1, min(MOST_TIED, int((best >= statement.tie_share * best.max()).sum())))
+    most = max(1, min(MOST_TIED, len(best) // 2))
+    tied = min(most, int((best >= statement.tie_share * best.max()).sum()))
     rest = order[tied:]
     return np.concatenate((order[:tied], rest[np.argsort(rank[rest], kind="stable")])), tied
 
 
-def certainty_of(posterior: Posterior, returned: Indices, statement: Statement) -> Certainty:
+def certainty_of(posterior: Posterior, returned: Indices, statement: WantedCertainty) -> Certainty:
     """Return how sure it is that the returned items are best, or that the judgments can't be told from chance."""
     epsilon = EPSILON if statement.epsilon is None else statement.epsilon
     share = SHARE if statement.share is None else statement.share

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from duelpool.strategies.posterior.games import Component, Games, Truths, pair_log_likelihood, ranks_of
+from duelpool.strategies.posterior.games import Component, GameTable, Truths, pair_log_likelihood, ranks_of
 from duelpool.strategies.posterior.stubborn import STUBBORNNESS, StubbornPairs
 
 COINS = "coins"
@@ -11,12 +11,12 @@ FAINT_STUBBORNNESS = (
 )
 
 
-def coin_components(games: Games) -> list[Component]:
+def coin_components(games: GameTable) -> list[Component]:
     """Return flipped coins, and coins of each pair's own."""
     return [_component(games, stubbornness, share) for stubbornness, share in STUBBORNNESS]
 
 
-def _component(games: Games, stubbornness: float, share: float) -> Component:
+def _component(games: GameTable, stubbornness: float, share: float) -> Component:
     def draw(count: int, chances: np.random.Generator) -> Truths:
         places = ranks_of(chances.random((count, games.size)))
         if not stubbornness:

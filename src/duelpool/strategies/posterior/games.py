@@ -12,7 +12,7 @@ from duelpool.strategies.tables.win_table import DecidedPairs
 
 
 @dataclass(frozen=True, slots=True)
-class Games:
+class GameTable:
     """The decided pairs among `size` items; a tie is half a win for each."""
 
     size: int
@@ -22,7 +22,7 @@ class Games:
     lost: Floats
 
     @classmethod
-    def among(cls, pairs: DecidedPairs, items: Indices, pool: int) -> "Games":
+    def among(cls, pairs: DecidedPairs, items: Indices, pool: int) -> "GameTable":
         """Return the pairs whose two items are among these, by their places in `items`.
 
         The pairs are sorted, so that neither the order of the judgments nor the side of an item matters.

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.posterior.games import Component, Games, Truths, log_odds, ranks_of
+from duelpool.strategies.posterior.games import Component, GameTable, Truths, log_odds, ranks_of
 
 LEADERS = "leaders"
 MOST_LEADERS = 3
@@ -14,7 +14,7 @@ ACCURACIES: tuple[float, ...] = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.9
 FAINT = 0.56
 
 
-def leader_components(games: Games) -> list[Component]:
+def leader_components(games: GameTable) -> list[Component]:
     """Return a component for each number of leaders and each chance that a leader wins against another item."""
     sets = leader_sets(games, ACCURACIES)
     return [
@@ -40,7 +40,7 @@ def _component(size: int, sets: Indices, evidence: Floats, q: float, log_prior: 
     return Component(LEADERS, (float(sets.shape[1]), q), log_weight, q < FAINT, draw)
 
 
-def leader_sets(games: Games, accuracies: tuple[float, ...]) -> list[tuple[Indices, Floats]]:
+def leader_sets(games: GameTable, accuracies: tuple[float, ...]) -> list[tuple[Indices, Floats]]:
     """Return for 1, 2 and 3 leaders the sets that they may be, and the log evidence of each set at each accuracy.
 
     The evidence holds the prior: all sets of one size alike.

@@ -15,7 +15,7 @@ import numpy as np
 
 from duelpool.arrays import Bools, Floats, Indices
 from duelpool.strategies.posterior.coins import COINS, coin_components
-from duelpool.strategies.posterior.games import Games, systematic
+from duelpool.strategies.posterior.games import GameTable, systematic
 from duelpool.strategies.posterior.leaders import LEADERS, leader_components
 from duelpool.strategies.posterior.one_order import ORDER, order_components
 from duelpool.strategies.posterior.strengths import STRENGTHS, strength_components
@@ -32,7 +32,7 @@ LIKELY = 0.05  # a model of less weight isn't asked how cautious it is
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MixturePart:
     """A component of the mixture and its weight."""
 
     model: str
@@ -52,7 +52,7 @@ class Posterior:
     above: Indices  # (draws, items)
     behind: Floats  # (draws, items)
     faint: float
-    parts: tuple[Part, ...]
+    parts: tuple[MixturePart, ...]
     source: Indices
     caution: float = 0.0
 
@@ -87,7 +87,7 @@ class Posterior:
         return sum(part.weight for part in self.parts if part.model == model)
 
 
-def posterior_of(games: Games, chances: np.random.Generator, draws: int = DRAWS) -> Posterior:
+def posterior_of(games: GameTable, chances: np.random.Generator, draws: int = DRAWS) -> Posterior:
     """Return the posterior of two items or more, from their games."""
     starts = max(12, min(PARTICLES, LARGE // games.size))
     by_strength, orders = strength_components(games, chances, starts)
@@ -104,7 +104,7 @@ def posterior_of(games: Games, chances: np.random.Generator, draws: int = DRAWS)
     counts = np.bincount(source, minlength=len(components)).tolist()
     truths = [each.draw(count, chances) for each, count in zip(components, counts, strict=True) if count]
     parts = tuple(
-        Part(each.model, each.setting, weight, each.faint)
+        MixturePart(each.model, each.setting, weight, each.faint)
         for each, weight in zip(components, weights.tolist(), strict=True)
     )
     return Posterior(

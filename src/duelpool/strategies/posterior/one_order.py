@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from duelpool.arrays import Floats, Indices
 from duelpool.strategies.posterior.games import (
     Component,
-    Games,
+    GameTable,
     Truths,
     evenly,
     log_odds,
@@ -68,14 +68,14 @@ class OrderSum:
     orders: Indices
 
 
-def order_components(games: Games, starts: Indices, chances: np.random.Generator) -> list[Component]:
+def order_components(games: GameTable, starts: Indices, chances: np.random.Generator) -> list[Component]:
     """Return a component for each accuracy and stubbornness; `starts` are plausible orders."""
     sums = OrderSums(games, ACCURACIES, [r for r, _ in STUBBORNNESS]).estimate(starts, chances)
     prior = {r: float(np.log(share / len(ACCURACIES))) for r, share in STUBBORNNESS}
     return [_component(games, each, prior[each.stubbornness]) for each in sums]
 
 
-def _component(games: Games, known: OrderSum, log_prior: float) -> Component:
+def _component(games: GameTable, known: OrderSum, log_prior: float) -> Component:
     q, r = known.accuracy, known.stubbornness
 
     def draw(count: int, chances: np.random.Generator) -> Truths:
@@ -96,7 +96,7 @@ def _component(games: Games, known: OrderSum, log_prior: float) -> Component:
 class OrderSums:
     """Sums over all orders, for ascending accuracies and several degrees of stubbornness at once."""
 
-    def __init__(self, games: Games, accuracies: Sequence[float], stubbornness: Sequence[float]) -> None:
+    def __init__(self, games: GameTable, accuracies: Sequence[float], stubbornness: Sequence[float]) -> None:
         self.games = games
         self.accuracies = tuple(accuracies)
         self.stubbornness = tuple(stubbornness)

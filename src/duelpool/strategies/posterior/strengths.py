@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.posterior.games import Component, Games, Truths, evenly, ranks_of, systematic
+from duelpool.strategies.posterior.games import Component, GameTable, Truths, evenly, ranks_of, systematic
 
 STRENGTHS = "strengths"
 SPREADS: tuple[float, ...] = (0.1, 0.17, 0.3, 0.5, 0.8, 1.3, 2.0, 3.2)
@@ -36,7 +36,7 @@ class Fit:
 class StrengthModel:
     """Bradley-Terry models of one set of games, a fit for each spread."""
 
-    def __init__(self, games: Games, spreads: tuple[float, ...] = SPREADS) -> None:
+    def __init__(self, games: GameTable, spreads: tuple[float, ...] = SPREADS) -> None:
         self.games = games
         rows = np.repeat(np.arange(len(games.first)), 2)
         columns = np.column_stack((games.first, games.second)).ravel()
@@ -146,7 +146,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 def strength_components(
-    games: Games, chances: np.random.Generator, starts: int
+    games: GameTable, chances: np.random.Generator, starts: int
 ) -> tuple[list[Component], Indices]:
     """Return a component for each spread, and `starts` plausible orders of the items by the likeliest spread."""
     model = StrengthModel(games)

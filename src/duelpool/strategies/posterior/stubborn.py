@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.posterior.games import Games
+from duelpool.strategies.posterior.games import GameTable
 
 STUBBORNNESS: tuple[tuple[float, float], ...] = ((0.0, 0.84), (0.12, 0.06), (0.5, 0.1))
 """How stubborn pairs may be, and how likely that is beforehand."""
@@ -18,7 +18,7 @@ STUBBORNNESS: tuple[tuple[float, float], ...] = ((0.0, 0.84), (0.12, 0.06), (0.5
 class StubbornPairs:
     """The judged pairs of a pool, ready to be weighed under many orders."""
 
-    def __init__(self, games: Games, stubbornness: float) -> None:
+    def __init__(self, games: GameTable, stubbornness: float) -> None:
         self._games = games
         self._r = stubbornness
         self._held = 1 / stubbornness - 1  # the judgments that a pair's mean is worth
