@@ -83,8 +83,8 @@ def test_simulation_passes_the_prior_to_strategies_with_one(people: Path) -> Non
     """One judgment an item: with the truth as the prior the best is found far more often than without."""
     judges = f"replay:file={people},answers=raw"
     truth = {"t1": {f"i{at:02}": -float(at) for at in range(30)}}
-    plain = simulate("swissfinals", judges, budget="1K", trials=30, seed=1)
-    informed = simulate("swissfinals", judges, budget="1K", trials=30, seed=1, prior=truth)
+    plain = simulate("swissfinals", judges, budget="1K", trials=15, seed=1)
+    informed = simulate("swissfinals", judges, budget="1K", trials=15, seed=1, prior=truth)
     assert informed.single >= plain.single + 0.2
     without = simulate("prefbest", judges, trials=3, seed=1)
     assert simulate("prefbest", judges, trials=3, seed=1, prior=truth) == without
