@@ -15,8 +15,10 @@ NAMES = [*STRATEGIES, "prefbest:final_phases=3", "prefbest:final_phases=5"]
 
 
 def takes_long(name: str, check: Callable[[str], None]) -> bool:
-    """Whether a strategy that spends an ample budget plays many whole topics."""
-    return check in {check_finds, check_ends} and hasattr(STRATEGIES[split_spec(name)[0]], "ample_per_item")
+    """Whether a strategy that spends an ample budget, or whose results take long, plays many whole topics."""
+    strategy = STRATEGIES[split_spec(name)[0]]
+    slow = hasattr(strategy, "ample_per_item") or getattr(strategy, "slow_result", False)
+    return check in {check_finds, check_ends} and slow
 
 
 @pytest.mark.parametrize(
