@@ -11,13 +11,15 @@ from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import replay
+from duelpool.strategies.posterior.answer import PoolAnswer, WantedCertainty, answer_of, certainty_of
 from duelpool.strategies.posterior.coins import COINS
-from duelpool.strategies.posterior.games import GameTable
+from duelpool.strategies.posterior.games import GameTable, log_odds
 from duelpool.strategies.posterior.leaders import LEADERS
 from duelpool.strategies.posterior.mixture import Posterior, posterior_of
 from duelpool.strategies.posterior.one_order import ORDER
 from duelpool.strategies.posterior.strengths import STRENGTHS
 from duelpool.strategies.swissfinals import SwissFinals
+from duelpool.strategies.tables.win_table import DecidedPairs
 from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
 
@@ -182,3 +184,58 @@ def test_what_to_state_is_checked(parameters: dict[str, Any], message: str) -> N
     with pytest.raises(BadParameter) as refused:
         made(pool_of(5), **parameters)
     assert str(refused.value).startswith(message)
+
+
+def answered(games: GameTable, *, favoured: Floats | None = None, prior: Floats | None = None) -> PoolAnswer:
+    pairs = DecidedPairs(games.first, games.second, games.won, games.won + games.lost)
+    return answer_of(
+        pairs,
+        np.zeros(games.size, dtype=bool),
+        WantedCertainty(),
+        np.random.default_rng(1),
+        favoured=np.zeros(games.size) if favoured is None else favoured,
+        prior=prior,
+    )
+
+
+def test_a_first_level_holds_at_most_half_of_the_pool() -> None:
+    one = np.array([0]), np.array([1]), np.array([1.0]), np.array([0.0])
+    assert len(answered(GameTable(4, *one)).levels[0]) == 2
+    assert len(answered(GameTable(2, *one)).levels[0]) == 1
+
+
+def test_the_favoured_item_is_first_among_nearly_equal_ones_alone() -> None:
+    size = 4
+    first, second = np.triu_indices(size, 1)
+    even = GameTable(size, first, second, np.ones(len(first)), np.ones(len(first)))
+    for item in range(size):
+        assert answered(even, favoured=np.eye(size)[item]).levels[0][0] == item
+    clear = GameTable(size, first, second, np.full(len(first), 9.0), np.zeros(len(first)))
+    assert answered(clear, favoured=np.eye(size)[3]).levels[0][0] == 0
+
+
+def test_a_prior_reaches_the_answer() -> None:
+    games = games_by(ordered(12, 0.6), 40, 6)
+    prior = np.zeros(12)
+    prior[7] = 3.0
+    assert answered(games, prior=prior).best[7] > answered(games).best[7]
+
+
+def test_a_difference_of_exactly_epsilon_is_not_near() -> None:
+    above = np.tile(np.arange(4), (10, 1))
+    behind = np.where(above == 0, 0.0, log_odds(0.6))
+    known = Posterior(above, behind, 0.0, (), np.zeros(10, dtype=np.intp))
+    assert certainty_of(known, np.array([1]), WantedCertainty(epsilon=0.1)).near_best == 0
+    near = certainty_of(known, np.array([1]), WantedCertainty(epsilon=0.11)).near_best
+    assert near == pytest.approx(1 - 1 / 11)
+
+
+def test_pairs_are_the_same_in_any_order_and_from_either_side() -> None:
+    pairs = DecidedPairs(
+        np.array([0, 3, 1]), np.array([2, 1, 0]), np.array([2.0, 1.0, 0.0]), np.array([3.0, 1.0, 4.0])
+    )
+    games = GameTable.among(pairs, np.array([0, 1, 3]), 4)
+    assert games.first.tolist() == [0, 1]
+    assert games.second.tolist() == [1, 2]
+    assert games.won.tolist() == [4.0, 0.0]
+    assert games.lost.tolist() == [0.0, 1.0]
