@@ -11,6 +11,7 @@ from duelpool.files.qrels import Qrels, read_qrels, write_qrels
 from duelpool.files.runs import Run, TieOrder, read_run, write_run
 from duelpool.files.source import write_lines
 from duelpool.files.topics import Topics, read_topics, write_topics
+from duelpool.files.votes import SystemVote, SystemVotes, read_votes
 
 __all__ = [
     "Duplicates",
@@ -21,6 +22,8 @@ __all__ = [
     "Preferences",
     "Qrels",
     "Run",
+    "SystemVote",
+    "SystemVotes",
     "TieOrder",
     "Topics",
     "describe",
@@ -33,6 +36,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "read_topics",
+    "read_votes",
     "write_judgments",
     "write_lines",
     "write_passages",
