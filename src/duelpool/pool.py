@@ -237,7 +237,9 @@ def group_duplicates(
     for item in items:
         passage = texts.get(item)
         # an item without a text has no duplicates
-        key = f"text {passage.text}" if passage is not None and passage.text else f"item {item}"
+        key = f"item {item}"
+        if passage is not None and passage.text:  # an answer with other sources is another answer
+            key = f"text {passage.text}" + "".join(map(repr, passage.sources))
         groups.setdefault(key, []).append(item)
     lowest = float("-inf")
     return [

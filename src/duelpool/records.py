@@ -5,10 +5,11 @@ is the answer to a question, one line of the log. An *outcome* is what was answe
 table of what each outcome means, for pages, files, strategies and statistics.
 """
 
+import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, TypeAlias, TypeGuard, get_args
@@ -276,7 +277,10 @@ class PhaseClosed:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A question of the collection as the assessor sees it; `snippets` are context to look at while judging."""
+    """A question of the collection as the assessor sees it; `snippets` are context to look at while judging.
+
+    `reference` is an answer that is known to be good, where there is one.
+    """
 
     id: str
     text: str
@@ -285,10 +289,11 @@ class Topic:
     tags: tuple[str, ...] = ()
     weight: float = 1.0
     snippets: tuple[str, ...] = ()
+    reference: str = ""
 
     def __post_init__(self) -> None:
         _refuse_empty("topic", id=self.id)
-        about = (*self.conversation, *self.tags, *self.snippets)
+        about = (*self.conversation, *self.tags, *self.snippets, self.reference)
         _refuse_unstorable(f"topic {self.id!a}", (self.id, self.text, self.description, *about))
         if not (_is_finite(self.weight) and self.weight >= 0):
             raise BadRecord(
@@ -300,19 +305,47 @@ TextFormat: TypeAlias = Literal["text", "markdown", "html", "image"]
 """How a passage is shown: as plain text, as safe Markdown, as a page in a sandboxed frame, or as an image."""
 
 
+SourceKind: TypeAlias = Literal["citation", "context", "result"]
+"""What a source is to an answer: cited by it, given to its system, or a result of its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """What an answer rests on, shown beside it; one without a text has an id or an address only."""
+
+    id: str = ""
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    kind: SourceKind = "citation"
+
+
+def packed_sources(sources: Iterable[SourceText]) -> str:
+    """Return sources as JSON, without empty fields."""
+    rows = [{name: value for name, value in asdict(each).items() if value} for each in sources]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def unpacked_sources(text: str) -> tuple[SourceText, ...]:
+    """Return the sources that `packed_sources` packed."""
+    return () if text == "[]" else tuple(SourceText(**each) for each in json.loads(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An item's text: plain, Markdown, HTML, or the address of an image."""
+    """An item's text: plain, Markdown, HTML, or the address of an image; `sources` are what an answer rests on."""
 
     id: str
     text: str
     title: str = ""
     url: str = ""
     format: TextFormat = "text"
+    sources: tuple[SourceText, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_empty("passage", id=self.id)
-        _refuse_unstorable(f"passage {self.id!a}", (self.id, self.text, self.title, self.url))
+        beside = [part for each in self.sources for part in (each.id, each.text, each.title, each.url)]
+        _refuse_unstorable(f"passage {self.id!a}", (self.id, self.text, self.title, self.url, *beside))
         if self.format not in get_args(TextFormat):
             raise BadRecord(
                 f"Passage '{self.id}' can't have the format '{self.format}'.",

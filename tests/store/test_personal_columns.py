@@ -10,9 +10,9 @@ from duelpool.store import schema
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "privacy.md"
 ABOUT_NOBODY = {
     "campaign": "id name state",
-    "topic": "campaign id text description conversation tags snippets strategy state",
+    "topic": "campaign id text description conversation tags snippets reference strategy state",
     "item": "campaign topic id twin_of state",
-    "passage": "campaign id text title url format",
+    "passage": "campaign id text title url format sources",
     "run": "campaign name",
     "answer": "campaign topic system item",
     "campaign_event": "campaign event",

@@ -1,5 +1,6 @@
-"""Runs, qrels, preferences, topics and passages: read in any layout, and written so that they read back equal."""
+"""Runs, qrels, preferences, topics, passages, answers: read in any layout, and written so that they read back equal."""
 
+from duelpool.files.answers import Answers, read_answers
 from duelpool.files.assessed import read_assessed
 from duelpool.files.duplicates import Duplicates, read_duplicates
 from duelpool.files.judgments import Judgments, read_judgments, write_judgments
@@ -14,6 +15,7 @@ from duelpool.files.topics import Topics, read_topics, write_topics
 from duelpool.files.votes import SystemVote, SystemVotes, read_votes
 
 __all__ = [
+    "Answers",
     "Duplicates",
     "Judgments",
     "Notice",
@@ -27,6 +29,7 @@ __all__ = [
     "TieOrder",
     "Topics",
     "describe",
+    "read_answers",
     "read_assessed",
     "read_duplicates",
     "read_judgments",

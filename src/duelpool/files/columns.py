@@ -6,6 +6,7 @@ comments, bytes that aren't UTF-8) takes the tolerant path by itself: one `split
 irregularity is counted. This is the one module that knows how polars reads.
 """
 
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,14 @@ class Columns:
     def line_of(self, row: int) -> int:
         """Return the line of a row, counted from 1."""
         return row + 1 if self.lines is None else self.lines[row]
+
+
+def read_parquet(source: Source) -> pl.DataFrame:
+    """Return the table of a Parquet file."""
+    try:
+        return pl.read_parquet(io.BytesIO(source.data))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError):
+        raise BadFile.at(source.name, None, "The Parquet file is damaged.", "Write it again.") from None
 
 
 def read_columns(

@@ -3,19 +3,19 @@
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, cast, get_args
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.jsonlines import Row, is_json, json_rows, text_of
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import read_source, write_lines
 from duelpool.files.tabs import tab_rows
-from duelpool.records import Passage, TextFormat
+from duelpool.records import Passage, SourceKind, SourceText, TextFormat, packed_sources
 
 _ID = ("id", "_id", "docno", "docid", "doc_id", "pid", "passage_id", "item", "response")
 _TEXT = ("text", "contents", "body", "passage", "content")
-_KNOWN = {*_ID, *_TEXT, "title", "url", "format"}
+_KNOWN = {*_ID, *_TEXT, "title", "url", "format", "sources"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,26 @@ def passage_from_json(row: Row) -> Passage:
         missing, names = ("id", _ID) if passage_id is None else ("text", _TEXT)
         raise BadRecord(f"The passage's {missing} is missing.", remedy=f"Name it one of: {', '.join(names)}.")
     shown = cast(TextFormat, text_of(row, "format") or "text")  # the record refuses others
-    return Passage(passage_id, text, text_of(row, "title") or "", text_of(row, "url") or "", shown)
+    title, url = text_of(row, "title") or "", text_of(row, "url") or ""
+    return Passage(passage_id, text, title, url, shown, _sources(row.get("sources")))
+
+
+def _sources(value: Any) -> tuple[SourceText, ...]:
+    """Return what an answer rests on, as `passage_to_json` writes it."""
+    if value is None:
+        return ()
+    kinds, names = get_args(SourceKind), {each.name for each in fields(SourceText)}
+    if isinstance(value, list) and all(
+        isinstance(each, dict)
+        and each.keys() <= names
+        and all(isinstance(part, str) for part in each.values())
+        and each.get("kind", "citation") in kinds
+        for each in value
+    ):
+        return tuple(SourceText(**each) for each in value)
+    raise BadRecord(
+        f'"sources" must be a list of objects with id, text, title, url and kind, not {json.dumps(value)[:40]}.'
+    )
 
 
 def write_passages(path: str | os.PathLike[str], passages: Iterable[Passage]) -> None:
@@ -87,7 +106,14 @@ def write_passages(path: str | os.PathLike[str], passages: Iterable[Passage]) ->
 
 def passage_to_json(passage: Passage) -> dict[str, Any]:
     """Return a passage as a JSON object without empty fields."""
-    values = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    values: dict[str, Any] = {
+        "id": passage.id,
+        "text": passage.text,
+        "title": passage.title,
+        "url": passage.url,
+    }
     if passage.format != "text":
         values["format"] = passage.format
+    if passage.sources:
+        values["sources"] = json.loads(packed_sources(passage.sources))
     return {name: value for name, value in values.items() if value or name in ("id", "text")}

@@ -28,6 +28,7 @@ _OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/self/fd/")  # open files of this p
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_BINARY_FORMS = (b"PAR1", b"PK\x03\x04")  # Parquet and zip
 _KNOWN_ENDINGS = (
     ".gz",
     ".run",
@@ -108,19 +109,20 @@ class OpenSource:
         return Source(self.name, data, marked=self.marked)
 
 
-def read_source(path: Readable) -> Source:
+def read_source(path: Readable, *, binary: bool = False) -> Source:
     """Read a whole file, or standard input for "-", unpacking gzip by its first bytes, not by its name.
 
-    A source is returned as it is: who looks at a file before reading it reads the source, not the path again.
+    A source is returned as it is: who looks at a file before reading it reads the source, not the path again. Bytes
+    that are no text are refused unless the reader takes `binary` forms such as Parquet.
     """
     if isinstance(path, Source):
         return path
-    with open_source(path) as opened:
+    with open_source(path, binary=binary) as opened:
         return opened.whole()
 
 
 @contextmanager
-def open_source(path: Readable) -> Iterator[OpenSource]:
+def open_source(path: Readable, *, binary: bool = False) -> Iterator[OpenSource]:
     """Open a file, or standard input for "-", as `read_source` does, to be read a block at a time."""
     if isinstance(path, Source):
         yield OpenSource(path.name, path.data, io.BytesIO(), path.marked)
@@ -137,7 +139,8 @@ def open_source(path: Readable) -> Iterator[OpenSource]:
             start = start[len(_UTF8_MARK) :]
         if not start:
             raise _empty_file(name)
-        if start.startswith(_WIDE_MARKS) or b"\0" in start[:_START]:
+        known = binary and start.startswith(_BINARY_FORMS)
+        if not known and (start.startswith(_WIDE_MARKS) or b"\0" in start[:_START]):
             raise BadFile.at(
                 name,
                 None,

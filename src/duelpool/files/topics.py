@@ -24,7 +24,18 @@ _TEXT = ("text", "query", "question", "title", "utterance", "raw_utterance", "co
 _DESCRIPTION = ("description", "desc")
 _NARRATIVE = ("narrative", "narr")
 _TURNS = ("turn", "turns")
-_KNOWN = {*_ID, *_TEXT, *_DESCRIPTION, *_NARRATIVE, *_TURNS, "conversation", "snippets", "tags", "weight"}
+_KNOWN = {
+    *_ID,
+    *_TEXT,
+    *_DESCRIPTION,
+    *_NARRATIVE,
+    *_TURNS,
+    "conversation",
+    "snippets",
+    "tags",
+    "weight",
+    "reference",
+}
 
 TURNS_AT_MOST = 500
 """The turns of one conversation: each becomes a topic that has all the turns before it."""
@@ -103,6 +114,7 @@ def topic_from_json(row: Row) -> Topic:
         tags=_tags(row.get("tags")),
         weight=1.0 if weight is None else float(weight),
         snippets=_texts(row, "snippets"),
+        reference=text_of(row, "reference") or "",
     )
 
 
@@ -223,6 +235,8 @@ def topic_to_json(topic: Topic) -> dict[str, Any]:
         values["conversation"] = list(topic.conversation)
     if topic.snippets:
         values["snippets"] = list(topic.snippets)
+    if topic.reference:
+        values["reference"] = topic.reference
     if topic.tags:
         values["tags"] = list(topic.tags)
     if topic.weight != 1.0:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from duelpool.errors import BadParameter, DuelpoolError, known_names
-from duelpool.records import Passage, Pool, Topic
+from duelpool.records import Passage, Pool, Topic, packed_sources, unpacked_sources
 from duelpool.store import schema
 from duelpool.store.statements import Statement, dialect_of
 from duelpool.store.transactions import Reading, Writing
@@ -158,6 +158,7 @@ def add_topics(tx: Writing, topics: Iterable[Topic], strategy: str = "") -> int:
             "conversation": json.dumps(topic.conversation),
             "tags": json.dumps(topic.tags),
             "snippets": json.dumps(topic.snippets),
+            "reference": topic.reference,
             "weight": topic.weight,
             "strategy": strategy,
         }
@@ -184,6 +185,7 @@ def _topic_of(row: Row[Any]) -> Topic:
         tuple(json.loads(row.tags)),
         row.weight,
         tuple(json.loads(row.snippets)),
+        row.reference,
     )
 
 
@@ -344,6 +346,7 @@ def add_passages(tx: Writing, passages: Iterable[Passage]) -> int:
             "title": each.title,
             "url": each.url,
             "format": each.format,
+            "sources": packed_sources(each.sources),
         }
         for each in passages
     ]
@@ -355,13 +358,14 @@ def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
     columns = schema.passage.c
     texts: dict[str, Passage] = {}
     for start in range(0, len(ids), _VALUES_AT_MOST):
-        rows = tx.connection.execute(
-            select(schema.passage).where(
-                columns.campaign == tx.campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
-            )
-        )
-        texts |= {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in rows}
+        some = columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
+        rows = tx.connection.execute(select(schema.passage).where(columns.campaign == tx.campaign, some))
+        texts |= {row.id: _passage_of(row) for row in rows}
     return texts
+
+
+def _passage_of(row: Row[Any]) -> Passage:
+    return Passage(row.id, row.text, row.title, row.url, row.format, unpacked_sources(row.sources))
 
 
 def items_with_text(tx: Reading, ids: Sequence[str]) -> set[str]:
@@ -369,14 +373,9 @@ def items_with_text(tx: Reading, ids: Sequence[str]) -> set[str]:
     columns = schema.passage.c
     found: set[str] = set()
     for start in range(0, len(ids), _VALUES_AT_MOST):
-        found.update(
-            tx.connection.execute(
-                select(columns.id).where(
-                    columns.campaign == tx.campaign,
-                    columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST])),
-                )
-            ).scalars()
-        )
+        some = columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
+        query = select(columns.id).where(columns.campaign == tx.campaign, some)
+        found.update(tx.connection.execute(query).scalars())
     return found
 
 

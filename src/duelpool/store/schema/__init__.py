@@ -58,7 +58,7 @@ from duelpool.store.schema.webhooks import (
     webhook_event,
 )
 
-SCHEMA_VERSION = "0010"
+SCHEMA_VERSION = "0011"
 
 __all__ = [
     "SCHEMA_VERSION",

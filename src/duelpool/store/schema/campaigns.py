@@ -39,6 +39,7 @@ topic = Table(
     Column("conversation", Text, nullable=False, server_default="[]"),  # JSON
     Column("tags", Text, nullable=False, server_default="[]"),  # JSON
     Column("snippets", Text, nullable=False, server_default="[]"),  # JSON: context to look at while judging
+    Column("reference", Text, nullable=False, server_default=""),  # an answer known to be good
     Column("weight", Float, nullable=False, server_default="1"),
     Column("strategy", String, nullable=False, server_default=""),  # empty: the campaign's
     Column("state", String, nullable=False, server_default="open"),
@@ -72,6 +73,7 @@ passage = Table(
     Column("title", Text, nullable=False, server_default=""),
     Column("url", Text, nullable=False, server_default=""),
     Column("format", String, nullable=False, server_default="text"),
+    Column("sources", Text, nullable=False, server_default="[]"),  # JSON: what an answer rests on
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
     CheckConstraint("format in ('text', 'markdown', 'html', 'image')", name="passage_format"),
 )

@@ -14,6 +14,7 @@ from duelpool.store.sqlite.connecting import connect_to_read
 _OF_JSON = {
     "campaign": ("settings",),
     "topic": ("conversation", "tags", "snippets"),
+    "passage": ("sources",),
     "log": ("survivors",),
     "llm_judge": ("parameters",),
 }  # columns of text that hold JSON

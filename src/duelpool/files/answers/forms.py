@@ -1,0 +1,287 @@
+"""The forms that answers come in, told by a file's first bytes and the names in it; each gives rows."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from duelpool.errors import BadFile, BadRecord
+from duelpool.files.answers.fields import COLUMNS, MAYBE_IDS, FieldMap, map_fields, not_found
+from duelpool.files.answers.results import (
+    inspect_archive,
+    inspect_rows,
+    is_inspect,
+    is_promptfoo,
+    promptfoo_results,
+    promptfoo_rows,
+)
+from duelpool.files.answers.rows import AnswerRow, RowPlace, row_of
+from duelpool.files.answers.trec_rag import is_trec_rag, trec_rag_row
+from duelpool.files.columns import read_parquet
+from duelpool.files.jsonlines import Row, rows_of_lines
+from duelpool.files.notices import Tally
+from duelpool.files.source import Source
+
+_PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
+_FORMS = "Forms: JSON lines, a JSON array, CSV, TSV or Parquet with question, system and answer."
+_CELL_AT_MOST = (1 << 31) - 1
+_NO_SYSTEMS = {"id", "index", "score", "latency", "cost", "tokens", "url", "date", "time", "language", "lang", "level",
+               "difficulty", "type", "domain", "source", "split", "notes", "note", "comment"}  # fmt: skip
+
+Placed = tuple[RowPlace, Row]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReading:
+    """How a file is read: the names that are mapped, whether it is the only file, and what is counted."""
+
+    mapped: Mapping[str, str]
+    alone: bool
+    tally: Tally
+
+
+def rows_in(source: Source, how: AnswerReading) -> Iterator[AnswerRow]:
+    """Yield the answers of a file, in whichever form it is; those without a system have none yet."""
+    tally = how.tally
+    data = source.data
+    if source.marked:
+        tally.add("byte order mark at the start, passed over")
+    if data.startswith(_PARQUET):
+        yield from _table(source.name, _parquet(source), how)
+    elif data.startswith(_ZIP):
+        about, samples = inspect_archive(source.name, data)
+        yield from inspect_rows(source.name, about, samples, tally)
+    elif data.lstrip()[:1] in {b"{", b"["}:
+        yield from _json(source, how)
+    else:
+        yield from _table(source.name, _separated(source, tally), how)
+
+
+# ---- JSON
+
+
+def _json(source: Source, how: AnswerReading) -> Iterator[AnswerRow]:
+    tally = how.tally
+    document = _document(source)
+    if isinstance(document, Mapping):
+        if is_inspect(document):
+            samples = [each for each in document["samples"] or () if isinstance(each, Mapping)]
+            yield from inspect_rows(source.name, document["eval"], samples, tally)
+            return
+        results = promptfoo_results(document)
+        if results is not None:
+            placed = [(RowPlace(source.name, row=at), row) for at, row in enumerate(results, 1)]
+            yield from promptfoo_rows(placed, tally)
+            return
+        rows = [(RowPlace(source.name, 1), document)]
+    elif document is not None:
+        rows = [(RowPlace(source.name, row=at), row) for at, row in enumerate(document, 1)]
+        for place, row in rows:
+            if not isinstance(row, Mapping):
+                raise BadFile(
+                    f"A JSON object was expected here, not {json.dumps(row)[:40]}.",
+                    place=str(place),
+                    remedy="One object an answer.",
+                )
+    else:
+        lines = source.lines()
+        tally.add("blank lines skipped", None, sum(not line.strip() for line in lines))
+        rows = [(RowPlace(source.name, line), row) for line, row in rows_of_lines(source.name, lines)]
+    if rows and all(is_promptfoo(row) for _, row in rows):
+        yield from promptfoo_rows(rows, tally)
+    else:
+        yield from _objects(rows, how)
+
+
+def _document(source: Source) -> Any:
+    """Return the one JSON value of a file, None where it has one object a line."""
+    data = source.data
+    first = data.lstrip().split(b"\n", 1)
+    if first[0].lstrip()[:1] == b"{" and len(first) > 1 and first[1].strip():
+        with suppress(ValueError, RecursionError):
+            json.loads(first[0])
+            return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        if first[0].lstrip()[:1] == b"{" and isinstance(error, json.JSONDecodeError) and b"}" in first[0]:
+            return None  # lines, the first of them broken: it is named when they are read
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise BadFile.at(
+            source.name, line, f"This is not valid JSON ({said}).", "Correct the file."
+        ) from None
+
+
+def _objects(rows: Iterable[Placed], how: AnswerReading) -> Iterator[AnswerRow]:
+    """Yield the answers of JSON objects, each of which may have other names."""
+    known: dict[tuple[str, ...], FieldMap] = {}
+    unused: dict[str, None] = {}
+    for place, row in rows:
+        try:
+            if not how.mapped and is_trec_rag(row):
+                yield trec_rag_row(row, place)
+                continue
+            names = tuple(row)
+            found = known.get(names)
+            if found is None:
+                found = known[names] = map_fields(names, how.mapped, row)
+                unused.update(dict.fromkeys(found.unused))
+                _refuse_without(found, how.alone)
+            yield row_of(row, found, place)
+        except BadRecord as error:
+            raise _at(place, error) from None
+    _tell_unused(unused, how.tally)
+
+
+def _refuse_without(found: FieldMap, alone: bool) -> None:
+    for field in ("question_id", "question"):
+        if field in found.paths:
+            break
+    else:
+        raise not_found("question", found)
+    if "answer" not in found.paths:
+        raise not_found("answer", found)
+    if alone and "system" not in found.paths:
+        raise not_found("system", found)
+
+
+def _tell_unused(names: Mapping[str, None], tally: Tally) -> None:
+    shown = [name for name in names if name not in MAYBE_IDS]
+    if shown:
+        some = ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")
+        tally.add(f"fields not used ({some})", None, len(shown))
+
+
+def _at(place: RowPlace, error: BadRecord) -> BadFile:
+    return BadFile(error.problem, place=str(place), remedy=error.remedy)
+
+
+# ---- tables
+
+
+def _separated(source: Source, tally: Tally) -> list[Placed]:
+    """Return the rows of CSV or TSV with a header; quoted cells may hold line breaks."""
+    try:
+        text = source.data.decode()
+    except UnicodeDecodeError:
+        tally.add(
+            "bytes that aren't UTF-8, shown as \ufffd",
+            None,
+            source.data.decode(errors="replace").count("\ufffd"),
+        )
+        text = source.data.decode(errors="replace")
+    head = text.lstrip("\r\n").split("\n", 1)[0]
+    delimiter = max(("\t", ",", ";"), key=head.count)
+    before = csv.field_size_limit(_CELL_AT_MOST)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        names: list[str] | None = None
+        rows: list[Placed] = []
+        start = 1
+        for cells in reader:
+            line, start = start, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                tally.add("blank lines skipped", line)
+            elif names is None:
+                names = _header(source.name, line, cells)
+            elif len(cells) != len(names):
+                raise BadFile.at(
+                    source.name,
+                    line,
+                    f"This line has {len(cells)} cells, and the header has {len(names)}.",
+                    'Put a cell with commas, tabs, quotes or line breaks into quotes, and write a quote in it as "".',
+                )
+            else:
+                rows.append((RowPlace(source.name, line), dict(zip(names, cells, strict=True))))
+        return rows
+    except csv.Error as error:
+        raise BadFile.at(
+            source.name, reader.line_num, f"The table can't be read ({error}).", "Correct its quotes."
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _header(file: str, line: int, cells: Sequence[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    names = [name or f"column {at}" for at, name in enumerate(names, 1)]
+    if len(names) < 2:
+        raise BadFile.at(file, line, "This is no table of answers: its first line has one cell.", _FORMS)
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise BadFile.at(file, line, f"Two columns are called '{repeated[0]}'.", "Rename one of them.")
+    return names
+
+
+def _parquet(source: Source) -> list[Placed]:
+    rows = read_parquet(source).iter_rows(named=True)
+    return [(RowPlace(source.name, row=at), row) for at, row in enumerate(rows, 1)]
+
+
+def _table(file: str, rows: Sequence[Placed], how: AnswerReading) -> Iterator[AnswerRow]:
+    """Yield the answers of a table: a row each, or a column a system."""
+    if not rows:
+        raise BadFile.at(file, None, "The file holds no answer.", _FORMS)
+    place, first = rows[0]
+    try:
+        found = map_fields(tuple(first), how.mapped, first)
+        columns = _columns(rows, found, how.mapped)
+        if columns:
+            yield from _wide(rows, found, columns, how.tally)
+            return
+        _refuse_without(found, how.alone)
+        for place, row in rows:
+            yield row_of(row, found, place)
+    except BadRecord as error:
+        raise _at(place, error) from None
+    _tell_unused(dict.fromkeys(found.unused), how.tally)
+
+
+def _columns(rows: Sequence[Placed], found: FieldMap, mapped: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that are systems: those that the user names, or all others where each is one beyond doubt."""
+    if COLUMNS in mapped:
+        named = tuple(part.strip() for part in mapped[COLUMNS].split("+"))
+        for name in named:
+            if name not in found.names:
+                raise BadRecord(
+                    f"There is no column '{name}'. Found: {', '.join(found.names)}.",
+                    remedy="Correct --fields systems=A+B",
+                )
+        return named
+    if (
+        "system" in found.paths
+        or "answer" in found.paths
+        or not {"question", "question_id"} & set(found.paths)
+    ):
+        return ()
+    others = tuple(name for name in found.unused if name.lower() not in _NO_SYSTEMS)
+    if len(others) < 2 or len(others) < len(found.unused):
+        return ()
+    return others if all(_is_prose([row[name] for _, row in rows]) for name in others) else ()
+
+
+def _is_prose(cells: Sequence[Any]) -> bool:
+    """Whether a column has texts of several words, most of them different: answers, rather than labels."""
+    texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+    if not texts or any(cell is not None and not isinstance(cell, str) for cell in cells):
+        return False
+    of_words = sum(len(text.split()) > 2 for text in texts)
+    return 2 * of_words >= len(texts) and 2 * len(set(texts)) >= len(texts)
+
+
+def _wide(
+    rows: Sequence[Placed], found: FieldMap, columns: Sequence[str], tally: Tally
+) -> Iterator[AnswerRow]:
+    tally.add(f"systems taken from the columns ({', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''})",
+              None, len(columns))  # fmt: skip
+    for place, row in rows:
+        about = row_of({name: value for name, value in row.items() if name not in columns}, found, place)
+        for column in columns:
+            text = row[column]
+            if text is None or not str(text).strip():
+                tally.add("empty cells: the system has no answer to that question", place.line)
+                continue
+            yield replace(about, system=column, answer=str(text))
