@@ -34,10 +34,10 @@ from duelpool.files import (
     write_topics,
 )
 from duelpool.files.columns import read_columns, read_fast, read_tolerant
-from duelpool.files.keys import RowKeys, repeats
+from duelpool.files.rows.keys import RowKeys, repeats
+from duelpool.files.rows.texts import Texts
 from duelpool.files.runs import RUN_LAYOUT
 from duelpool.files.source import Source
-from duelpool.files.texts import Texts
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Topic
 
 files_are_cheap = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

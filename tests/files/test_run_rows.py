@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duelpool.files import Run, read_run
-from duelpool.files import run_rows as module
 from duelpool.files.columns import read_tolerant
-from duelpool.files.run_rows import RunRows, rows_of
+from duelpool.files.rows import run_rows as module
+from duelpool.files.rows.run_rows import RunRows, rows_of
+from duelpool.files.rows.texts import Texts
 from duelpool.files.runs import RUN_LAYOUT
 from duelpool.files.source import Source
-from duelpool.files.texts import Texts
 
 words = st.text("ab1#-.", min_size=1, max_size=12) | st.sampled_from(
     ["q1", "q2", "d" * 31, "d" * 32, "d" * 70]

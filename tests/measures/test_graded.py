@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
 from duelpool.files import Qrels, Run, TieOrder
+from duelpool.files.rows.texts import Texts
 from duelpool.files.runs import Precision
-from duelpool.files.texts import Texts
 from duelpool.measures import (
     AP,
     DCG,

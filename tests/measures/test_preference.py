@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
-from duelpool.files.texts import Texts
+from duelpool.files.rows.texts import Texts
 from duelpool.measures import (
     AP,
     PGC,

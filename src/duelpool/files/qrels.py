@@ -14,8 +14,8 @@ from duelpool.files.columns import (
     refuse_not_a_number,
     refuse_unwritable,
 )
-from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
+from duelpool.files.rows.keys import RowKeys, repeats
 from duelpool.files.runs import looks_like
 from duelpool.files.source import Readable, read_source, write_lines
 

@@ -16,10 +16,10 @@ from duelpool.files.columns import (
     refuse_not_a_number,
     refuse_unwritable,
 )
-from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
+from duelpool.files.rows.keys import RowKeys, repeats
+from duelpool.files.rows.run_rows import RunRows, rows_of
 from duelpool.files.run_names import RunLabel, run_name
-from duelpool.files.run_rows import RunRows, rows_of
 from duelpool.files.source import STANDARD_INPUT, Readable, read_source, shown_name, write_lines
 
 RUN_LAYOUT = Layout(

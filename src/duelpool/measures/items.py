@@ -13,9 +13,9 @@ import polars as pl
 
 from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
-from duelpool.files.keys import topic_codes, topic_hashes
+from duelpool.files.rows.keys import topic_codes, topic_hashes
+from duelpool.files.rows.texts import Hashes, Texts
 from duelpool.files.runs import Precision
-from duelpool.files.texts import Hashes, Texts
 from duelpool.measures.rankings import DuplicateRule, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]

@@ -9,8 +9,8 @@ import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Preferences
-from duelpool.files.keys import topic_codes, topic_hashes
-from duelpool.files.texts import Hashes
+from duelpool.files.rows.keys import topic_codes, topic_hashes
+from duelpool.files.rows.texts import Hashes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
 from duelpool.records import EFFECTS, Effect

@@ -10,9 +10,9 @@ import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Duplicates, Run, TieOrder
-from duelpool.files.keys import RowKeys
+from duelpool.files.rows.keys import RowKeys
+from duelpool.files.rows.texts import Hashes, Texts
 from duelpool.files.runs import Precision
-from duelpool.files.texts import Hashes, Texts
 
 Answer = TypeVar("Answer")
 

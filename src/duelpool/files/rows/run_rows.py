@@ -13,8 +13,8 @@ import polars as pl
 
 from duelpool.arrays import Floats, Ints
 from duelpool.files.columns import read_field
+from duelpool.files.rows.texts import WORD, Hashes, Texts, Words, windows
 from duelpool.files.source import Source
-from duelpool.files.texts import WORD, Hashes, Texts, Words, windows
 
 _FIELDS, _DOCNO, _SCORE = 6, 2, 4
 _SPACE, _NEWLINE, _MINUS, _POINT = b" \n-."

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Ints
-from duelpool.files.run_rows import RunRows
-from duelpool.files.texts import Hashes, Texts
+from duelpool.files.rows.run_rows import RunRows
+from duelpool.files.rows.texts import Hashes, Texts
 
 _FEW = 1000  # rows
 
