@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "comparison": (*GROUND, "files", "measures"),
     "budget": (*GROUND, "files", "measures"),
     "simulation": (*GROUND, "strategies", "judges"),
-    "deciders": (*GROUND, "strategies"),
+    "deciders": (*GROUND, "files", "preferences", "strategies"),
     "store": GROUND,
     "access": (*GROUND, "net", "store"),
     "panels": ("errors", "net"),
@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "webhooks": (*GROUND, "net", "store", "access", "campaign"),
     "report": (*GROUND, "files"),
     "agreement": (*GROUND, "files", "store", "campaign", "report"),
-    "evaluation": (*GROUND, "files", "strategies", "measures", "comparison", "report"),
+    "evaluation": (*GROUND, "files", "preferences", "strategies", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "comparison", "store", "campaign", "evaluation"),
     "setup": (
         *GROUND,

@@ -91,6 +91,8 @@ class SystemVote:
     answer_a: str = ""
     answer_b: str = ""
     line: int | None = None
+    weight: float = 1.0
+    same_answer: bool = False  # the two gave the same answer: a tie for which no judge was asked
 
     @property
     def share(self) -> float:

@@ -1,6 +1,6 @@
 """`duelpool export`: a campaign as files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -24,14 +24,23 @@ from duelpool.cli.output import print_json, progress_bar, quiet_broken_pipe, tel
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels
 
-FORMS = (*export_forms.FORMS, "bundle")
+OF_SYSTEMS = ("votes", "pairs")
+"""The forms for campaigns in which systems compete."""
+
+FORMS = (*export_forms.FORMS, *OF_SYSTEMS, "bundle")
 
 
 def export(
     store: StoreArgument,
     form: Annotated[str, typer.Option("--as", help=f"What to write: {', '.join(FORMS)}.")],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The file (.gz packs it); a folder or .zip for a bundle.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file (.gz packs it); a folder or .zip for a bundle. Votes and pairs are JSON lines, or what the "
+            "ending says: .csv, .tsv, .parquet.",
+        ),
     ] = "-",
     best: Annotated[bool, typer.Option("--best", help="qrels: the best items only.")] = False,
     top: Annotated[
@@ -46,6 +55,8 @@ def export(
 ) -> None:
     """Write a campaign's preferences, qrels, levels, log or spreadsheet, or a bundle of all files for a release.
 
+    Where systems compete: their votes as `model_a, model_b, winner`, or pairs `prompt, chosen, rejected` to train with.
+
     Examples:
 
       duelpool export campaign.db --as qrels -o best.qrels
@@ -55,6 +66,8 @@ def export(
       duelpool export campaign.db --as prefs -o preferences.txt
 
       duelpool export campaign.db --as bundle -o release.zip
+
+      duelpool export campaign.db --as votes -o votes.parquet
     """
     if form not in FORMS:
         raise UnknownName("form of export", form, FORMS)
@@ -90,6 +103,8 @@ def write(
     """Write a campaign in one of the forms."""
     if form in export_forms.OF_RESULTS:
         summaries.work_out(campaign)
+    if form in OF_SYSTEMS:
+        return _write_systems(campaign, form, output)
     if form == "bundle":
         return write_bundle(campaign, output, progress=progress, **options)
     if form == "qrels":
@@ -97,6 +112,19 @@ def write(
     return {"prefs": write_prefs, "levels": write_levels, "jsonl": write_log, "csv": write_csv}[form](
         campaign, output, progress
     )
+
+
+def _write_systems(campaign: Campaign, form: str, output: str) -> Written:
+    """Write votes between systems, or the pairs of answers of which one won."""
+    from duelpool.leaderboard.systems import arena_rows, training_rows, votes_of, write_table
+
+    votes = votes_of(campaign, texts=True).votes
+    rows: Sequence[Mapping[str, Any]] = arena_rows(votes) if form == "votes" else training_rows(votes)
+    if not rows:
+        what = "vote" if form == "votes" else "pair of answers with texts of which one won more votes"
+        raise BadParameter(f"The campaign has no {what} yet.", remedy="Judge first.")
+    write_table(output, rows)
+    return Written((output,), len(rows))
 
 
 def _qrels_options(best: bool, top: int | None, levels: bool, above: str | None) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """`duelpool compare`: which of two runs is better, how certain that is, and what to judge next."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from duelpool.cli.evaluation.system_boards import system_meeting
+from duelpool.cli.options import CampaignOption
 from duelpool.cli.output import print_json, print_table, tell, tell_notices
 from duelpool.errors import BadParameter
 from duelpool.evaluation.compare import RunComparison, compare_runs
@@ -12,8 +15,14 @@ from duelpool.files import read_preferences, read_qrels, read_run
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="RUN-A", help="A run file.")],
-    b: Annotated[str, typer.Argument(metavar="RUN-B", help="Another run file.")],
+    a: Annotated[str, typer.Argument(metavar="RUN-A", help="A run file; with --votes, a system's name.")],
+    b: Annotated[str, typer.Argument(metavar="RUN-B", help="Another run file, or system.")],
+    votes: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare two systems by votes between their answers: a campaign, or a file of votes."
+        ),
+    ] = None,
     prefs: Annotated[str | None, typer.Option(help="Preferences collected so far.")] = None,
     qrels: Annotated[
         str | None, typer.Option(help="Grades collected so far, instead of preferences: compares by DCG.")
@@ -23,26 +32,38 @@ def compare(
     ask: Annotated[int, typer.Option(min=0, help="How many questions to suggest.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Breaks ties between equally informative questions.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    campaign: CampaignOption = None,
 ) -> None:
-    """Show which of two runs is better, how certain that is, and what to judge next.
+    """Show which of two runs or systems is better, how certain that is, and what to judge next.
 
     Examples:
 
       duelpool compare bm25.run neural.run --prefs votes.txt
 
       duelpool compare bm25.run neural.run --qrels qrels.txt --depth 5 --json
+
+      duelpool compare gpt-4 my-rag --votes campaign.db
     """
+    if votes is not None:
+        if prefs is not None or qrels is not None:
+            raise BadParameter("--votes compares systems, not runs.", remedy="Leave out --prefs and --qrels.")
+        meeting = system_meeting(votes, campaign, a, b)
+        if as_json:
+            print_json({**asdict(meeting), "words": str(meeting)})
+        else:
+            typer.echo(str(meeting))
+        return
     if measure not in {"ppref", "wpref"}:
         raise BadParameter(f"'{measure}' isn't a measure of preferences.", remedy="Use ppref or wpref.")
     runs = [read_run(path) for path in (a, b)]
-    votes = read_preferences(prefs) if prefs else None
+    judged = read_preferences(prefs) if prefs else None
     grades = read_qrels(qrels) if qrels else None
-    for name, read in ((a, runs[0]), (b, runs[1]), (prefs, votes), (qrels, grades)):
+    for name, read in ((a, runs[0]), (b, runs[1]), (prefs, judged), (qrels, grades)):
         if read is not None:
             tell_notices(str(name), read.notices)
     comparison = compare_runs(
         *runs,
-        preferences=votes,
+        preferences=judged,
         qrels=grades,
         measure="wpref" if measure == "wpref" else "ppref",
         depth=depth,

@@ -1,5 +1,6 @@
 """`duelpool evaluate`: scores of runs from grades or preferences, with intervals, tests and plots."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -7,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from duelpool.cli.evaluation.system_boards import (
+    SystemOptions,
+    read_system_votes,
+    system_text,
+)
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import progress_bar, tell
@@ -26,6 +32,7 @@ from duelpool.evaluation import (
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import TruthKind
+from duelpool.evaluation.systems import SYSTEM_REPORTS
 from duelpool.files import Duplicates, read_topics, write_lines
 from duelpool.files.duplicates import duplicates_path
 from duelpool.files.run_names import read_groups
@@ -74,12 +81,18 @@ def evaluate(
     truth: Annotated[
         str,
         typer.Argument(
-            metavar="QRELS-OR-PREFS", help="Qrels, preferences, a campaign's store, or a run for RBO."
+            metavar="QRELS-OR-PREFS",
+            help="Qrels, preferences, a campaign's store, a run for RBO, or votes between systems.",
         ),
     ],
     measure: Annotated[
-        list[str], typer.Option("-m", "--measure", help=f"Any of {', '.join(MEASURES)}; may be repeated.")
-    ],
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--measure",
+            help=f"Any of {', '.join(MEASURES)}; may be repeated. Needed without --systems.",
+        ),
+    ] = None,
     runs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -110,7 +123,8 @@ def evaluate(
     report: Annotated[
         str,
         typer.Option(
-            help=f"What to print: {', '.join(_REPORTS)}. Reports other than scores take every format but trec."
+            help=f"What to print: {', '.join(_REPORTS)}. Reports other than scores take every format but trec. "
+            f"With --systems: {', '.join(SYSTEM_REPORTS)}."
         ),
     ] = "scores",
     groups: Annotated[
@@ -140,6 +154,7 @@ def evaluate(
     tag: Annotated[str | None, typer.Option(help="Only topics with this tag.")] = None,
     *,
     rules: RuleOptions,
+    of_systems: SystemOptions,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes that score the runs.")] = 1,
     plot: Annotated[
         str | None,
@@ -149,9 +164,13 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of random tests and bootstraps.")] = 0,
     campaign: CampaignOption = None,
 ) -> None:
-    """Score runs from grades or preferences, with confidence intervals and significance tests.
+    """Score runs from grades or preferences, or rank systems by votes, with confidence intervals and tests.
 
     Examples:
+
+      duelpool evaluate campaign.db --systems
+
+      duelpool evaluate votes.jsonl --systems --format json
 
       duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
 
@@ -168,6 +187,16 @@ def evaluate(
     form = "json" if json else form
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
+    if of_systems.systems:
+        votes = read_system_votes(truth, campaign, of_systems.model_votes)
+        ranked, notes = system_text(*votes, of_systems.board_options(level, seed), report, form, tag)
+        _put(ranked, notes, output)
+        return
+    if measure is None:
+        raise BadParameter(
+            "No measure is given.",
+            remedy="Give one with -m, such as -m nDCG@10; or --systems, for votes between systems.",
+        )
     if report not in _REPORTS:
         raise UnknownName("report", report, _REPORTS)
     if (report == _LEAVE_OUT) != (groups is not None):
@@ -215,9 +244,13 @@ def evaluate(
             *report_doubts(evaluation, report, test),
         )
         text = table_text(table, form, header, width)
-    if form not in ("table", "latex"):
-        for line in header:
-            typer.echo(f"# {line}", err=True)
+    _put(text, header if form not in ("table", "latex") else (), output)
+
+
+def _put(text: str, header: Sequence[str], output: str | None) -> None:
+    """Write the text to its file or to the terminal, the header apart from it."""
+    for line in header:
+        typer.echo(f"# {line}", err=True)
     if output is None:
         typer.echo(text)
     else:

@@ -1,0 +1,192 @@
+"""The leaderboard of systems on the command line: `duelpool evaluate --systems` and `duelpool compare --votes`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, cast
+
+import typer
+
+from duelpool.cli.options import is_store
+from duelpool.cli.output import tell_notices
+from duelpool.cli.terminal import terminal_width
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation.systems import (
+    SYSTEM_REPORTS,
+    BoardOptions,
+    Meeting,
+    Over,
+    SystemBoard,
+    boards_of,
+    rank_correlation,
+    system_board,
+    tag_table,
+)
+from duelpool.files import SystemVote, read_votes
+from duelpool.preferences.contests import TIE_MODELS
+from duelpool.report import Table, table_text
+
+
+def _systems(help_text: str, *names: str) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel="Systems (with --systems)")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemOptions:
+    """Options of the leaderboard of systems."""
+
+    systems: Annotated[
+        bool,
+        _systems(
+            "Rank systems by votes between their answers: a campaign's, or a file of votes.", "--systems"
+        ),
+    ] = False
+    tie_model: Annotated[str, _systems(f"How ties count: {', '.join(TIE_MODELS)}.")] = "halves"
+    over: Annotated[
+        str,
+        _systems(
+            "What intervals speak of: questions like these (questions), or more votes on these (votes)."
+        ),
+    ] = "questions"
+    prior: Annotated[
+        float | None,
+        _systems(
+            "Drawn games that each system is given. Default: one where some won or lost all, else none."
+        ),
+    ] = None
+    model_votes: Annotated[
+        str | None, _systems("A file of models' votes, for a leaderboard beside that of people.")
+    ] = None
+
+    def board_options(self, level: float, seed: int) -> BoardOptions:
+        """Return the options, checked."""
+        if self.tie_model not in TIE_MODELS:
+            raise UnknownName("way to count ties", self.tie_model, TIE_MODELS)
+        return BoardOptions(self.tie_model, cast("Over", self.over), self.prior, level, seed)
+
+
+def read_system_votes(
+    source: str, campaign: str | None, model_votes: str | None = None
+) -> tuple[list[SystemVote], Sequence[str]]:
+    """Return the votes of a campaign or of a file, with those of models, and the systems."""
+    systems: Sequence[str] = ()
+    if is_store(source):
+        from duelpool.cli.opening import opened  # here, because importing a campaign takes longer than a file
+        from duelpool.leaderboard.systems import votes_of
+
+        with opened(source, campaign) as one:
+            found = votes_of(one)
+        votes, systems = list(found.votes), found.systems
+    else:
+        read = read_votes(source)
+        tell_notices(source, read.notices)
+        votes = list(read)
+    if model_votes is not None:
+        read = read_votes(model_votes, model=True)
+        tell_notices(model_votes, read.notices)
+        votes += [replace(vote, model=True) for vote in read]
+    return votes, systems
+
+
+def system_text(
+    votes: Sequence[SystemVote],
+    systems: Sequence[str],
+    options: BoardOptions,
+    report: str,
+    form: str,
+    tag: str | None = None,
+) -> tuple[str, list[str]]:
+    """Return the leaderboard in a format, and the notes that go with it."""
+    if report not in SYSTEM_REPORTS:
+        raise UnknownName("report of systems", report, SYSTEM_REPORTS)
+    if form == "trec":
+        raise BadParameter(
+            "The trec format has no systems.", remedy="Choose table, csv, json, markdown or latex."
+        )
+    if tag is not None:
+        tags = {each for vote in votes for each in vote.tags}
+        if tag not in tags:
+            raise UnknownName("tag", tag, tags)
+        votes = [vote for vote in votes if tag in vote.tags]
+    if report == "tags":
+        return table_text(tag_table(votes, options), form, (), terminal_width()), []
+    boards = boards_of(votes, options, systems)
+    if not boards:
+        boards = [system_board(votes, options, systems=systems)]  # which says that there are no votes
+    if form == "json":
+        return _json(boards, report), _notes(boards)
+    if form == "csv" and report == "scores":
+        rows = [row for board in boards for row in board.as_rows()]
+        table = Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+        return table_text(table, form), _notes(boards)
+    texts = []
+    for board in boards:
+        table = board.matrix_table() if report == "head-to-head" else board.table()
+        if len(boards) > 1:
+            texts.append(f"{board.criterion}, {board.judges}" if form in ("table", "markdown") else "")
+        if form == "table":
+            texts.append(board.headline)
+        texts.append(table_text(table, form, board.notes() if form == "table" else (), terminal_width()))
+    if form in ("table", "markdown"):
+        texts += agreement_notes(boards)
+    return "\n\n".join(text for text in texts if text), [] if form == "table" else _notes(boards)
+
+
+def _notes(boards: Sequence[SystemBoard]) -> list[str]:
+    """Return the result in words, and how far people and models agree."""
+    notes = [note for board in boards for note in (board.headline, *board.notes())]
+    return [*notes, *agreement_notes(boards)]
+
+
+def agreement_notes(boards: Sequence[SystemBoard]) -> list[str]:
+    """Return a sentence on each criterion on which both people and models ranked the systems."""
+    people = {board.criterion: board for board in boards if board.judges == "people"}
+    return [
+        f"Kendall's tau between the orders by people and by models"
+        f"{'' if board.criterion == 'overall' else f', {board.criterion}'}: "
+        f"{rank_correlation(people[board.criterion], board):.3f}."
+        for board in boards
+        if board.judges == "models" and board.criterion in people
+    ]
+
+
+def _json(boards: Sequence[SystemBoard], report: str) -> str:
+    """Return a row for each system; those of models stand beside those of people, as `models_strength` and so on."""
+    if report == "head-to-head":
+        meetings = [
+            {**asdict(each), "criterion": board.criterion, "judges": board.judges, "words": str(each)}
+            for board in boards
+            for each in board.head_to_head()
+        ]
+        return json.dumps(meetings, indent=2, ensure_ascii=False)
+    beside = {
+        (board.criterion, row.system): row
+        for board in boards
+        if board.judges == "models"
+        for row in board.rows
+    }
+    both = {board.criterion for board in boards if board.judges == "people"}
+    rows = []
+    for board in boards:
+        if board.judges == "models" and board.criterion in both:
+            continue
+        for row in board.as_rows():
+            other = beside.get((board.criterion, row["system"])) if board.criterion in both else None
+            if other is not None:
+                names = ("votes", "win_rate", "strength", "low", "high", "first_rank", "last_rank")
+                row |= {f"models_{name}": getattr(other, name) for name in names}
+            rows.append(row)
+    return json.dumps(rows, indent=2, ensure_ascii=False)
+
+
+def system_meeting(source: str, campaign: str | None, a: str, b: str) -> Meeting:
+    """Return two systems against each other, by the votes of a campaign or of a file; these two are all that counts."""
+    votes, systems = read_system_votes(source, campaign)
+    known = {*systems, *(name for vote in votes for name in (vote.a, vote.b))}
+    for name in (a, b):
+        if name not in known:
+            raise UnknownName("system", name, known)
+    own = [vote for vote in votes if {vote.a, vote.b} == {a, b}]
+    if any(not vote.same_answer for vote in own):
+        return system_board(own, systems=(a, b)).meeting(a, b)
+    return system_board(votes, systems=systems).meeting(a, b)
