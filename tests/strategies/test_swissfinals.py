@@ -66,6 +66,15 @@ def test_it_stops_at_the_wanted_confidence() -> None:
     assert early.strategy.result().best == (truth[0],)
 
 
+def test_it_may_stop_while_the_field_is_pruned_and_then_names_at_most_two() -> None:
+    truth = pool_of(40)
+    loop = Loop(SwissFinals(truth, seed=1, cap=6, confidence=0.9), consistent(truth)).play(batch=10)
+    assert {line.phase for line in loop.log if isinstance(line, Judgment)} == {"swiss"}
+    assert loop.strategy.done
+    assert loop.strategy.result().best[0] == truth[0]
+    assert len(loop.strategy.result().best) <= 2
+
+
 @pytest.mark.parametrize("size", [3, 12, 20])
 @pytest.mark.parametrize("wanted", [0.05, 0.85])
 def test_it_is_not_sure_before_every_finalist_was_judged(size: int, wanted: float) -> None:

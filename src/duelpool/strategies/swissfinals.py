@@ -32,6 +32,7 @@ OUTSIDE = 0.2  # log weight of a point won against items that are no finalists
 LOOK_EVERY = (
     8  # judgments, or a quarter of the pool's size: so often it is asked whether the confidence is reached
 )
+EARLY_BEST = 2  # while the field is pruned, an answer that ties more items is no reason to stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,13 @@ def schedule_for(
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """All judgments at one moment."""
+    """All judgments at one moment, and the finalists, or those that would be."""
 
     judgments: int
     pairs: DecidedPairs
     bad: Bools
+    members: Indices
+    pruning: bool
 
     def wins(self, group: Indices) -> Floats:
         """Return how often each item of a group won against each other one, ties as half wins."""
@@ -174,9 +177,16 @@ class SwissFinals:
         places = self._table.add(event)
         self._ranked = self._still_pruning = None
         if places is not None and self._is_time_to_look:
-            self._look = _Look(self._table.judgments, self._table.pairs(), self._table.bad.copy())
+            self._look = self._look_now()
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
+
+    def _look_now(self) -> _Look:
+        ranking = self._ranking() if self._seeding is None else self._seeding.ranking
+        members = ranking[~self._table.bad[ranking]][: self.finalists]
+        return _Look(
+            self._table.judgments, self._table.pairs(), self._table.bad.copy(), members, self._seeding is None
+        )
 
     def _apply_closing(self, closing: PhaseClosed) -> None:
         if closing.phase != SWISS:
@@ -290,18 +300,17 @@ class SwissFinals:
         """Whether the budget is spent, the wanted confidence reached, or no pair is left to ask."""
         if self._table.remaining < 2 or self._table.judgments >= self.schedule.budget:
             return True
+        if self._is_sure():
+            return True
         if not self._table.judgments or self._pruning():
             return False
         finals = self.finals()
-        if self._is_sure():
-            return True
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
 
     @property
     def _is_time_to_look(self) -> bool:
-        wanted = self.statement.wanted is not None and self._seeding is not None
-        return wanted and not self._table.judgments % self._every
+        return self.statement.wanted is not None and not self._table.judgments % self._every
 
     def _is_sure(self) -> bool:
         """Whether the wanted confidence was reached at the last look."""
@@ -317,8 +326,7 @@ class SwissFinals:
         The finals' own posterior is the more confident one, and quick: where even that isn't sure, nothing more is
         worked out.
         """
-        seeding = self._seeding or self._seed_now()
-        members = seeding.ranking[~look.bad[seeding.ranking]][: self.finalists]
+        members = look.members
         judged = np.zeros(len(look.bad), dtype=bool)
         judged[look.pairs.first] = judged[look.pairs.second] = True
         if not judged[members].all():
@@ -328,7 +336,10 @@ class SwissFinals:
             near = likely >= self.statement.tie_share * likely.max(initial=0.0)
             if likely[near].sum() < (self.statement.wanted or 0.0):
                 return False
-        return self.statement.reached(self._answer_from(look, np.zeros(len(look.bad))))
+        answer = self._answer_from(look, np.zeros(len(look.bad)))
+        if look.pruning and self.top == 1 and len(answer.levels[0]) > EARLY_BEST:
+            return False
+        return self.statement.reached(answer)
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""
@@ -403,8 +414,7 @@ class SwissFinals:
             finals = self.finals()
             favoured = np.zeros(len(self._table.items))
             favoured[finals.members] = chances_to_win(finals, self._table)[0]
-            now = _Look(self._table.judgments, self._table.pairs(), self._table.bad)
-            self._answered = (self._table.judgments, self._answer_from(now, favoured))
+            self._answered = (self._table.judgments, self._answer_from(self._look_now(), favoured))
         return self._answered[1]
 
     def _answer_from(self, look: "_Look", favoured: Floats) -> PoolAnswer:

@@ -22,7 +22,7 @@ from duelpool.strategies.posterior.strengths import STRENGTHS, strength_componen
 
 PRIOR = {COINS: 0.2, STRENGTHS: 0.2, ORDER: 0.35, LEADERS: 0.25}
 DRAWS = 512
-PARTICLES = 40  # orders that are moved at once, fewer in large pools
+PARTICLES = 30  # orders that are moved at once, fewer in large pools
 LARGE = 6400
 ENOUGH, SCARCE = (
     7.0,

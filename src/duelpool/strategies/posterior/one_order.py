@@ -17,6 +17,7 @@ next by integrating the mean gain in log likelihood.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -45,11 +46,12 @@ BUILT = (
 )
 MOST_DENSE = 300  # items; beyond, products with the matrix of leads are sparse
 RESAMPLE_EVERY = 4
-WINDOW = 16
-SWEEPS = 5
-FEW_SWEEPS = 2  # enough where a window holds most of the order
-PLAIN_TIMES = 2  # as many sweeps where pairs aren't stubborn: orders that are sharper take longer to settle
-TOP_WINDOWS = 2  # the first places of drawn orders are moved more often: they decide the answer
+WIDE = 25  # places that an item may move to at once; in large pools fewer, which takes less time
+NARROW = 16
+SWEEPS = 12
+FEW_SWEEPS = 4  # enough in small pools, and where orders are nearly right to begin with
+SMALL = 32
+TOP_PLACES = 32  # the first places of drawn orders are moved more often: they decide the answer
 TOP_SWEEPS = 6
 TOP_ORDERS = 128
 HOPELESS = 8.0  # nats below the best accuracy at which no higher one is tried
@@ -80,10 +82,11 @@ def _component(games: GameTable, known: OrderSum, log_prior: float) -> Component
 
     def draw(count: int, chances: np.random.Generator) -> Truths:
         orders = known.orders[evenly(len(known.orders), min(count, TOP_ORDERS), chances)]
-        depth = TOP_WINDOWS * WINDOW
-        if games.size > depth:
+        if games.size > TOP_PLACES:
             leads = OrderSums(games, (q,), (r,)).lead(0, 0)[None]
-            orders = moved_orders(orders[None], leads, TOP_SWEEPS, chances, depth=depth)[0]
+            orders = moved_orders(orders[None], leads, TOP_SWEEPS, chances, window=NARROW, depth=TOP_PLACES)[
+                0
+            ]
         places = places_of(orders)[evenly(len(orders), count, chances)]
         if not r:
             return Truths(places, np.where(places == 0, 0.0, log_odds(q)))
@@ -112,7 +115,6 @@ class OrderSums:
 
         `starts` are plausible orders, from which the orders of the higher accuracies set out.
         """
-        sweeps = SWEEPS if self.games.size > 2 * WINDOW else FEW_SWEEPS
         built = min(BUILT if self.games.size <= MOST_DENSE else 1, len(self.accuracies))
         chains = [[(r, at) for at in range(built)] for r in range(len(self.stubbornness))]
         log_sums, drawn = self._built([each for chain in chains for each in chain], len(starts), chances)
@@ -125,26 +127,43 @@ class OrderSums:
             )
             most[r] = max(most.get(r, -np.inf), last[r].log_evidence)
             found.append(last[r])
-        orders = dict.fromkeys(last, starts)
+        orders: dict[int, Indices] = dict.fromkeys(last, starts)
         for at in range(built, len(self.accuracies)):
             hopeful = [r for r in last if last[r].log_evidence >= most[r] - HOPELESS]
             if not hopeful:
                 break
-            plain = [r for r in hopeful if not self.stubbornness[r]]
-            stubborn = [r for r in hopeful if self.stubbornness[r]]
-            moved: list[Indices] = []
-            for chains_now, times in ((plain, PLAIN_TIMES), (stubborn, 1)):
-                if chains_now:
-                    leads = np.array([self.lead(r, at) for r in chains_now])
-                    own_orders = np.array([orders[r] for r in chains_now])
-                    moved += list(moved_orders(own_orders, leads, times * sweeps, chances))
-            for r, own in zip(plain + stubborn, moved, strict=True):
-                log_sum = last[r].log_evidence + self._step(r, at, last[r].orders, own)
-                last[r] = OrderSum(self.accuracies[at], self.stubbornness[r], log_sum, own)
+            orders = self._moved(at, hopeful, orders, chances)
+            for r in hopeful:
+                log_sum = last[r].log_evidence + self._step(r, at, last[r].orders, orders[r])
+                last[r] = OrderSum(self.accuracies[at], self.stubbornness[r], log_sum, orders[r])
                 most[r] = max(most[r], log_sum)
-                orders[r] = own
                 found.append(last[r])
         return found
+
+    def _moved(
+        self, at: int, chains: Sequence[int], orders: dict[int, Indices], chances: np.random.Generator
+    ) -> dict[int, Indices]:
+        """Return orders at one accuracy for each degree of stubbornness, from those at the accuracy below.
+
+        Where pairs aren't stubborn, orders are sharper and take longer to settle; the other chains set out from them.
+        """
+        small = self.games.size <= SMALL
+        window = WIDE if self.games.size <= MOST_DENSE else NARROW
+        moved: dict[int, Indices] = {}
+        plain = [r for r in chains if not self.stubbornness[r]]
+        for r in plain:
+            leads = self.lead(r, at)[None]
+            moved[r] = moved_orders(
+                orders[r][None], leads, FEW_SWEEPS if small else SWEEPS, chances, window=window
+            )[0]
+        stubborn = [r for r in chains if self.stubbornness[r]]
+        if stubborn:
+            leads = np.array([self.lead(r, at) for r in stubborn])
+            starts = np.array([moved[plain[0]] if plain else orders[r] for r in stubborn])
+            moved |= zip(
+                stubborn, moved_orders(starts, leads, FEW_SWEEPS, chances, window=window), strict=True
+            )
+        return moved
 
     def _step(self, r: int, at: int, lower: Indices, higher: Indices) -> float:
         """Return how the log evidence changes from one accuracy to the next, from orders drawn at each.
@@ -241,7 +260,13 @@ def _beyond(slope: Singles, leads: Singles, sparse: Sequence[Matrix]) -> Singles
 
 
 def moved_orders(
-    orders: Indices, leads: Singles, sweeps: int, chances: np.random.Generator, depth: int | None = None
+    orders: Indices,
+    leads: Singles,
+    sweeps: int,
+    chances: np.random.Generator,
+    *,
+    window: int,
+    depth: int | None = None,
 ) -> Indices:
     """Return orders after sweeps in which items change their place within a window, by their posterior.
 
@@ -250,13 +275,14 @@ def moved_orders(
     """
     groups, particles, size = orders.shape
     depth = size if depth is None else depth
-    width = min(WINDOW, depth)
+    width = min(window, depth)
     rows = groups * particles
     orders = orders.reshape(rows, size).copy()
     flat = leads.ravel()
     base = (np.arange(groups).repeat(particles) * size * size)[:, None, None]
-    slots = np.arange(width)
+    others, insertions = _insertions(width)
     for sweep in range(sweeps):
+        marks = chances.random((width, rows, max(1, depth // width), 1))
         for turn, at in enumerate(chances.permutation(width).tolist()):
             start = (width // 2) * ((turn + sweep) % 2)
             count = (depth - start) // width
@@ -264,15 +290,23 @@ def moved_orders(
                 start, count = 0, depth // width
             part = slice(start, start + count * width)
             span = orders[:, part].reshape(rows, count, width)
-            item = span[:, :, at : at + 1]
-            rest = np.concatenate((span[:, :, :at], span[:, :, at + 1 :]), axis=2)
-            weight = np.zeros((rows, count, width), dtype=np.float32)
-            np.cumsum(flat.take(rest + (item * size + base)), axis=2, out=weight[:, :, 1:])
+            weight = np.zeros((rows, count, width))
+            rest = span.take(others[at], axis=2)
+            rest += span[:, :, at : at + 1] * size + base
+            np.cumsum(flat.take(rest), axis=2, out=weight[:, :, 1:])
             np.subtract(weight.min(axis=2, keepdims=True), weight, out=weight)
             ladder = np.exp(weight, out=weight).cumsum(axis=2)
-            mark = chances.random((rows, count, 1), dtype=np.float32) * ladder[:, :, -1:]
-            slot = np.minimum((ladder <= mark).sum(axis=2, keepdims=True), width - 1)
-            before, after = np.concatenate((rest, item), axis=2), np.concatenate((item, rest), axis=2)
-            placed = np.where(slots < slot, before, np.where(slots == slot, item, after))
-            orders[:, part] = placed.reshape(rows, count * width)
+            slot = (ladder <= marks[turn, :, :count] * ladder[:, :, -1:]).sum(axis=2)
+            taken = insertions[at].take(np.minimum(slot, width - 1), axis=0)
+            taken += np.arange(0, rows * count * width, width).reshape(rows, count, 1)
+            orders[:, part] = span.ravel().take(taken).reshape(rows, count * width)
     return orders.reshape(groups, particles, size)
+
+
+@lru_cache(maxsize=8)
+def _insertions(width: int) -> tuple[Indices, Indices]:
+    """Return for each place of a window the others, and for each two places the order after a move between them."""
+    places = np.arange(width)
+    others = np.array([np.delete(places, at) for at in places]).reshape(width, width - 1)
+    moves = np.array([[np.insert(others[at], to, at) for to in places] for at in places])
+    return others.astype(np.intp), moves.astype(np.intp)

@@ -21,6 +21,9 @@ GRADIENT_STEPS = 40
 LARGEST_STEP = 2.0
 WORTH = 7.0  # nats below the best spread at which the evidence isn't corrected
 DRAWS = 96
+NEARER = (
+    0.6  # how far orders to set out from lie from the likeliest one, as a share of what the strengths say
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +151,15 @@ def _sigmoid(x: Floats) -> Floats:
 def strength_components(
     games: GameTable, chances: np.random.Generator, starts: int
 ) -> tuple[list[Component], Indices]:
-    """Return a component for each spread, and `starts` plausible orders of the items by the likeliest spread."""
+    """Return a component for each spread, and `starts` plausible orders of the items by the likeliest spread.
+
+    The orders are nearer to the likeliest one than the strengths say: people who judge by one order are more exact.
+    """
     model = StrengthModel(games)
     fits = model.fits()
     likeliest = max(fits, key=lambda fit: fit.log_evidence)
-    orders = np.argsort(-model.drawn(likeliest, starts, chances)[0], axis=1)
+    drawn, mean = model.drawn(likeliest, starts, chances)[0], likeliest.strengths
+    orders = np.argsort(-(mean + NEARER * (drawn - mean)), axis=1)
     log_prior = -float(np.log(len(fits)))
     found = []
     for fit in fits:
