@@ -43,6 +43,11 @@ FILES = {
     "system-votes.csv": "model_a,model_b,winner\nx,y,model_a\ny,x,tie\n",
     "texts.tsv": "".join(f"{item}\tText of {item}.\n" for item in "abcdexyz"),
     "topics.tsv": "1\tfirst question\n2\tsecond question\n",
+    "answers.jsonl": "".join(
+        f'{{"question": "q{at}", "system": "{name}", "answer": "{name} to {at}"}}\n'
+        for at in "12"
+        for name in "ab"
+    ),
     "groups.txt": "one ours\ntwo theirs\n",
     "people.txt": "anna ours\nben theirs\n",
     "twins.txt": "1 a a2\n",
@@ -60,6 +65,8 @@ PLAN = "budget plan --metric P@6 --n 20 --seed 1 -o new.jsonl"
 READS = {
     ("pool", "runs"): "pool one.run two.run",
     ("pool", "more_runs"): "pool one.run --runs two.run",
+    ("pool", "answers"): "pool --answers answers.jsonl",
+    ("pool", "pages"): "pool --pages one.run --pages two.run --texts texts.tsv",
     ("pool", "qrels"): "pool one.run --qrels qrels.txt",
     ("pool", "prefs"): "pool --prefs votes.txt",
     ("pool", "texts"): "pool one.run --texts texts.tsv",
@@ -170,7 +177,7 @@ NOT_FILES = frozenset(
         "message", "rows", "phases", "to", "metric", "goal", "design", "estimator", "draw", "scale",
         "interval", "others", "topic", "phase", "role", "label", "scope", "id", "event", "copy",
         "folder", "case", "resume", "assessors", "budget", "growth", "data", "out", "strategy", "output",
-        "name", "judges", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
+        "name", "judges", "fields", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
         "sso_allow_host", "sso_claim", "sso_client", "sso_domain", "sso_issuer", "sso_name", "sso_role", "sso_scopes",
     )
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """A dry run's simulation: which strategies are compared, with which judges, and the forecast of each."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,11 @@ def votes_wanted(draft: Draft) -> int:
         part = decider.part(TopicPool(pool.topic, pool.items, answers=own, same_text=same_text))
         votes += round(part.expected_judgments(len(pool.items)))
     return votes
+
+
+def pairs_of_answers(draft: Draft) -> int:
+    """Return how many pairs of different answers there are, over all questions."""
+    return sum(math.comb(len(pool), 2) for pool in draft.pools.pools)
 
 
 def answers_left_out(draft: Draft) -> list[tuple[str, str, str]]:

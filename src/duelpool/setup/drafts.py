@@ -15,7 +15,9 @@ from duelpool.leaderboard.scoring import packed
 from duelpool.pool import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.seeds import rng_for
+from duelpool.setup.answer_tests import AnswerTests, read_answer_tests
 from duelpool.setup.inputs import Inputs
+from duelpool.setup.result_pages import as_pages
 from duelpool.setup.test_pairs import draw_test_pairs, read_test_pairs
 from duelpool.store import Store
 from duelpool.store.holdings import TestPair
@@ -64,6 +66,8 @@ class Draft:
             pairs = draw_test_pairs(
                 self.pools.pools, texts=self.texts, grades=grades, seed=self.settings.seed
             )
+        elif self.inputs.answers is not None:
+            pairs, notices = list(self._answer_tests().pairs), self._answer_tests().notices
         else:
             pairs, notices = read_test_pairs(source, self.pools.sizes)
         if self.settings.judges == "crowd" and len(pairs) < self.settings.tests:
@@ -73,10 +77,19 @@ class Draft:
             )
         return pairs, notices
 
+    def _answer_tests(self) -> AnswerTests:
+        """Return the test pairs of answers in the user's file, where there is one."""
+        if self.inputs.answers is None or self.inputs.files.tests_file is None:
+            return AnswerTests((), (), ())
+        pooled = {
+            name: topic for name, topic in self.inputs.answers.questions.items() if name in self.pools.sizes
+        }
+        return read_answer_tests(self.inputs.files.tests_file, pooled)
+
     def ready(self) -> "ReadyDraft":
         """Return the draft with its test pairs, ready to create the campaign; raises where something is missing."""
         test_pairs, notices = self.test_pairs()
-        return ReadyDraft(self, tuple(test_pairs), notices)
+        return ReadyDraft(self, tuple(test_pairs), notices, self._answer_tests().passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,7 @@ class ReadyDraft:
     draft: Draft
     test_pairs: tuple[TestPair, ...]
     notices: tuple[Notice, ...]
+    test_texts: tuple[Passage, ...] = ()  # of test pairs that the pools don't have
 
     def create(
         self, store: Store, name: str, state: Literal["open", "paused"] = "open"
@@ -94,7 +108,7 @@ class ReadyDraft:
         draft = self.draft
         shown = {item for each in draft.pools.pools for item in each.items}
         shown |= {item for pair in self.test_pairs for item in (pair.better, pair.worse)}
-        texts = draft.texts or {}
+        texts = {each.id: each for each in self.test_texts} | dict(draft.texts or {})
         passages = [texts[item] for item in sorted(shown) if item in texts]
         campaign = Campaign.create(
             store,
@@ -133,6 +147,10 @@ def build_draft(
 ) -> Draft:
     """Build the pools of a campaign; with a `share`, of this share of its topics, drawn at random, for a pilot."""
     rules = rules or Rules()
+    if inputs.files.pages:
+        inputs = as_pages(inputs, rules.depth)
+    if inputs.files.of_systems:
+        rules = replace(rules, depth=1)
     if share is not None and not 0 < share <= 1:
         raise BadParameter(
             f"A pilot's share of the topics is above 0 and at most 1, not {share}.", remedy="Example: 0.1"

@@ -2,22 +2,25 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from duelpool.errors import BadParameter
 from duelpool.files import (
+    Answers,
     Notice,
     Passages,
     Preferences,
     Qrels,
     Run,
     Topics,
+    read_answers,
     read_passages,
     read_preferences,
     read_qrels,
     read_run,
     read_topics,
 )
+from duelpool.files.answers import parse_fields
 from duelpool.files.run_names import read_groups
 
 Paced = Callable[[Sequence[str]], Iterable[str]]
@@ -26,7 +29,10 @@ Paced = Callable[[Sequence[str]], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of a campaign by kind; `tests` may also be "auto" or "none"."""
+    """The files of a campaign by kind; `tests` may also be "auto" or "none".
+
+    `fields` maps the names in files of answers. With `pages`, items are the first results of a run as a whole.
+    """
 
     runs: tuple[str, ...] = ()
     qrels: str | None = None
@@ -35,6 +41,9 @@ class Files:
     texts: str | None = None
     tests: str | None = None
     groups: str | None = None
+    answers: tuple[str, ...] = ()
+    fields: str = ""
+    pages: bool = False
 
     @property
     def tests_file(self) -> str | None:
@@ -42,7 +51,25 @@ class Files:
         return None if self.tests in {None, "auto", "none"} else self.tests
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.qrels or self.prefs)
+        return bool(self.runs or self.qrels or self.prefs or self.answers)
+
+    @property
+    def of_systems(self) -> bool:
+        """Whether an item is what a system gave to a question: the goal is then an order of systems."""
+        return bool(self.answers) or self.pages
+
+    def of_one_kind(self) -> None:
+        """Refuse answers beside files that answers don't go with."""
+        others = {"runs": self.runs, "qrels": self.qrels, "preferences": self.prefs, "groups": self.groups}
+        if self.answers and (given := [name for name, files in others.items() if files]):
+            raise BadParameter(
+                f"Answers make the pools, and there are {' and '.join(given)} beside them.",
+                remedy="Give answers alone, with --topics for the questions and --texts for what they cite.",
+            )
+        if self.fields and not self.answers:
+            raise BadParameter(
+                "--fields maps the fields of answers, and there are none.", remedy="Give --answers FILE."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +83,15 @@ class Inputs:
     topics: Topics | None = None
     texts: Passages | None = None
     groups: dict[str, str] | None = None
+    answers: Answers | None = None
     notices: tuple[tuple[str, tuple[Notice, ...]], ...] = field(default=())
 
 
 def read_files(files: Files, paced: Paced = iter) -> Inputs:
     """Read all files; the first that can't be read is refused with its line."""
     if not files:
-        raise BadParameter("There are no files to pool.", remedy="Give runs, --qrels or --prefs.")
+        raise BadParameter("There are no files to pool.", remedy="Give runs, --answers, --qrels or --prefs.")
+    files.of_one_kind()
     runs = tuple(read_run(path) for path in paced(files.runs))
     _refuse_equal_names(runs)
     qrels = read_qrels(files.qrels) if files.qrels else None
@@ -81,7 +110,27 @@ def read_files(files: Files, paced: Paced = iter) -> Inputs:
     ):
         if path is not None and read is not None:
             notices.append((path, read.notices))
-    return Inputs(files, runs, qrels, preferences, topics, texts, groups, tuple(notices))
+    if files.answers:
+        return _with_answers(Inputs(files, topics=topics, texts=texts), notices)
+    return Inputs(files, runs, qrels, preferences, topics, texts, groups, None, tuple(notices))
+
+
+def _with_answers(inputs: Inputs, notices: list[tuple[str, tuple[Notice, ...]]]) -> Inputs:
+    """Return the inputs with answers: systems as runs, answers as texts, and their questions."""
+    answers = read_answers(
+        inputs.files.answers,
+        parse_fields(inputs.files.fields),
+        texts=None if inputs.texts is None else inputs.texts.by_id,
+        topics=None if inputs.topics is None else inputs.topics.by_id,
+    )
+    return replace(
+        inputs,
+        runs=answers.runs,
+        texts=answers.passages,
+        topics=answers.topics,
+        answers=answers,
+        notices=(*answers.notices, *notices),
+    )
 
 
 def _refuse_equal_names(runs: Sequence[Run]) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from duelpool.errors import DuelpoolError
 from duelpool.files import read_passages, read_preferences, read_qrels, read_run, read_topics
 from duelpool.files.run_names import read_groups
+from duelpool.files.source import read_source
 from duelpool.setup.inputs import Files, Inputs, read_files
 from duelpool.setup.uploads import TooMuch, unpacked_size
 
@@ -33,6 +34,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "texts": read_passages,
     "tests": read_preferences,
     "groups": read_groups,
+    "answers": lambda path: read_source(path, binary=True),  # what its fields mean is read with the options
 }
 
 Placed: TypeAlias = tuple[str, str]
@@ -64,7 +66,7 @@ def check_uploads(placed: Sequence[Placed], allowance: Allowance | None = None) 
 def read_uploads(files: Files, allowance: Allowance | None = None) -> Inputs:
     """Read the uploaded files of a campaign, as `read_files` does."""
     single = (files.qrels, files.prefs, files.topics, files.texts, files.groups)
-    paths = [*files.runs, *(path for path in single if path is not None)]
+    paths = [*files.runs, *files.answers, *(path for path in single if path is not None)]
     size = sum(unpacked_size(Path(path)) for path in paths)
     if size <= AT_ONCE and allowance is None:
         return read_files(files)
@@ -140,7 +142,7 @@ def _done(task: dict[str, Any]) -> Inputs | None:
         _check([(kind, path) for kind, path in task["placed"]])
         return None
     values = task["files"]
-    return read_files(Files(**{**values, "runs": tuple(values["runs"])}))
+    return read_files(Files(**{**values, **{kind: tuple(values[kind]) for kind in ("runs", "answers")}}))
 
 
 def _limit(allowance: Allowance) -> None:

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 from duelpool.campaign.settings.changes import changed
-from duelpool.campaign.settings.settings import Settings, check_names
+from duelpool.campaign.settings.settings import Settings, check_names, refuse_topic_strategy
 from duelpool.errors import BadFile, DuelpoolError
 from duelpool.files.source import read_source
 
@@ -17,6 +17,12 @@ def read_settings(path: str, options: Settings) -> Settings:
     options_set = {name: value for name, value in options.as_json().items() if value != defaults[name]}
     try:
         check_names(values)
+        if "strategy" in values:
+            refuse_topic_strategy(
+                str(options_set.get("goal", values.get("goal", defaults["goal"]))), values["strategy"]
+            )
+            if options.strategy == Settings(goal="systems").strategy:  # the goal's default: the file's counts
+                options_set.pop("strategy", None)
         return Settings.from_json({**values, **options_set})
     except DuelpoolError as error:
         raise BadFile.at(path, None, error.problem, error.remedy) from error

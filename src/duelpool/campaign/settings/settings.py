@@ -593,6 +593,15 @@ def _is_usable(name: str, value: Any) -> bool:
     return field.input == "number" and number and name != "seed"
 
 
+def refuse_topic_strategy(goal: str, strategy: str) -> None:
+    """Refuse the strategy of a topic that was named where systems compete; a default gives way silently."""
+    if read_goal(goal).of_systems and strategy == _STRATEGY:
+        raise BadParameter(
+            f"The strategy '{strategy}' finds the best items of a topic, and the goal is '{goal}'.",
+            remedy=f"Leave it out, or choose a way to compare systems: {', '.join(DECIDERS)}.",
+        )
+
+
 def check_names(names: Iterable[str]) -> None:
     """Refuse a name that no setting has."""
     for name in names:

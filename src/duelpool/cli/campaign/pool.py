@@ -10,12 +10,14 @@ from rich.table import Table
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
+from duelpool.campaign.settings.settings import refuse_topic_strategy
 from duelpool.campaign.views import summaries
+from duelpool.cli.campaign.answer_figures import answer_figures, show_answers
 from duelpool.cli.evaluation.simulate import prior_read
 from duelpool.cli.opening import opened
 from duelpool.cli.options import is_store
 from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
-from duelpool.deciders import read_goal
+from duelpool.deciders import DECIDERS, read_goal
 from duelpool.errors import BadParameter
 from duelpool.files import write_pools
 from duelpool.files.paths import expand_paths
@@ -43,6 +45,7 @@ from duelpool.simulation.cost import Estimate
 from duelpool.store import open_store
 
 DEFAULTS = Settings()
+_FIRST = next(iter(DECIDERS))
 
 
 def pool(
@@ -50,9 +53,27 @@ def pool(
     more_runs: Annotated[
         list[str] | None, typer.Option("--runs", help="Further runs, given as an option.")
     ] = None,
+    answers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answers",
+            help="Answers of systems, to compare the systems by: JSON lines, CSV, TSV, Parquet, TREC RAG, promptfoo, "
+            "Inspect; files, folders or patterns. May be repeated.",
+        ),
+    ] = None,
+    fields: Annotated[
+        str,
+        typer.Option(help="The fields of --answers: question=prompt,system=model+size,answer=result, ..."),
+    ] = "",
+    pages: Annotated[
+        list[str] | None,
+        typer.Option(help="Runs whose first results, down to --depth, are compared as whole pages."),
+    ] = None,
     qrels: Annotated[str | None, typer.Option(help="Grades: keep only items graded above 0.")] = None,
     prefs: Annotated[str | None, typer.Option(help="Preferences whose items are the candidates.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="How deep each run is pooled.")] = 10,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="How deep each run is pooled: 10; 5 for --pages.")
+    ] = None,
     thin: Annotated[
         int | None,
         typer.Option(min=1, help="Take grades from the top down until a pool has this many items."),
@@ -61,13 +82,26 @@ def pool(
     keep_ungraded: Annotated[
         bool, typer.Option("--keep-ungraded", help="Keep items without a grade.")
     ] = False,
-    texts: Annotated[str | None, typer.Option(help="Passages; items with the same text are merged.")] = None,
+    texts: Annotated[
+        str | None,
+        typer.Option(help="Passages; items with the same text are merged. With --answers: what they cite."),
+    ] = None,
     keep_twins: Annotated[
         bool, typer.Option("--keep-twins", help="Don't merge duplicates, items with the same text.")
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Lines `run group`, for contributions by group.")] = None,
-    goal: Annotated[str, typer.Option(help=SETTINGS["goal"].about.help)] = DEFAULTS.goal,
-    strategy: Annotated[str, typer.Option(help=SETTINGS["strategy"].about.help)] = DEFAULTS.strategy,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{SETTINGS['goal'].about.help} Default: best; systems with --answers and --pages."
+        ),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{SETTINGS['strategy'].about.help} Default: {DEFAULTS.strategy}, and {_FIRST} for systems."
+        ),
+    ] = None,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
     ] = False,
@@ -126,9 +160,15 @@ def pool(
     ] = DEFAULTS.seed,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Build judging pools from runs, grades and texts, estimate the cost of judging, and make the campaign.
+    """Build judging pools from answers, or from runs, grades and texts; estimate the cost, and make the campaign.
+
+    With --answers, an item is a system's answer to a question, and the campaign ranks the systems.
 
     Examples:
+
+      duelpool pool --answers answers.jsonl -o mine.db
+
+      duelpool pool --answers results.csv --fields question=prompt,system=model,answer=output -o mine.db
 
       duelpool pool runs/*.gz --qrels qrels.txt --thin 5 --texts passages.tsv.gz -o pools.jsonl
 
@@ -136,15 +176,19 @@ def pool(
 
       duelpool pool runs/ --qrels qrels.txt --texts passages.jsonl --topics topics.tsv -o campaign.db
 
-      duelpool pool runs/ --depth 1 --texts passages.jsonl --goal systems -o systems.db
+      duelpool pool --pages runs/ --depth 5 --texts passages.jsonl --topics topics.tsv -o pages.db
 
       duelpool pool runs/ --qrels qrels.txt --pilot 0.1 -o pilot.db
 
       duelpool pool runs/ --qrels qrels.txt --learn-from pilot.db --max-cost 20000 --dry-run
     """
+    _refuse_beside(pages, [*(runs or []), *(more_runs or []), *(answers or [])])
+    goal = goal or ("systems" if answers or pages else DEFAULTS.goal)
+    if strategy is not None:
+        refuse_topic_strategy(goal, strategy)
     options = Settings(
         goal=goal,
-        strategy=strategy,
+        strategy=strategy or DEFAULTS.strategy,
         seed=seed,
         judges=cast("Judges", judges),
         cap=cap,
@@ -160,12 +204,15 @@ def pool(
             f"--max-cost and --learn-from choose among strategies, and the goal is '{settings.goal}'.",
             remedy="Leave them out; --dry-run estimates the cost.",
         )
-    paths = expand_paths([*(more_runs or []), *(runs or [])])
-    files = Files(tuple(paths), qrels, prefs, topics, texts, tests, groups)
+    paths = expand_paths([*(more_runs or []), *(runs or []), *(pages or [])])
+    given = expand_paths(answers or [])
+    files = Files(
+        tuple(paths), qrels, prefs, topics, texts, tests, groups, tuple(given), fields, pages=bool(pages)
+    )
     inputs = read_files(files, lambda names: with_progress(names, "Reading runs"))
     for file, notices in inputs.notices:
         tell_notices(file, notices)
-    rules = Rules(depth, thin, relevant_from, keep_ungraded, keep_twins)
+    rules = Rules(depth or (5 if pages else Rules().depth), thin, relevant_from, keep_ungraded, keep_twins)
     draft = build_draft(inputs, settings, rules, share=pilot)
     pools = draft.pools
     seen = _observed(learn_from) if learn_from else None
@@ -181,7 +228,7 @@ def pool(
         if is_store(output) and draft.untitled:
             message += f"\n{_untitled(draft.untitled, topics)}"
     if as_json:
-        whole = figures(pools, expected)
+        whole = figures(pools, expected) | ({"systems": answer_figures(draft)} if of_systems else {})
         if pilot is not None:
             whole["pilot_of"] = {"topics": len(draft.whole), "candidates": sum(draft.whole.values())}
         if compared is not None:
@@ -191,21 +238,33 @@ def pool(
             }
         print_json(whole)
     else:
-        show(pools, expected)
+        show_answers(draft, expected) if files.of_systems else show(pools, expected)
         if compared is not None:
             show_comparison(compared, seen, settings)
     if message:
         tell(message)
+    _tell_left_out(draft, of_systems)
+    if warning:
+        tell(f"Notice: {warning}")
+    if output and dry_run:
+        tell(f"This was a dry run: {output} was not written.")
+
+
+def _refuse_beside(pages: list[str] | None, others: list[str]) -> None:
+    if pages and others:
+        raise BadParameter(
+            "--pages has runs of its own, and there are other files beside it.",
+            remedy="Give all runs with --pages.",
+        )
+
+
+def _tell_left_out(draft: Draft, of_systems: bool) -> None:
     if of_systems and (without := answers_left_out(draft)):
         topic, system, item = without[0]
         tell(
             f"Notice: answers of systems that no pool holds, so that they don't count: {len(without):,} (first: "
             f"'{item}', of '{system}' to '{topic}'). Pool without --qrels and --thin to keep them."
         )
-    if warning:
-        tell(f"Notice: {warning}")
-    if output and dry_run:
-        tell(f"This was a dry run: {output} was not written.")
 
 
 def _untitled(without: Sequence[str], file: str | None) -> str:
