@@ -96,7 +96,7 @@ class Parts(Protocol):
         """All topics that count."""
         ...
 
-    def proposals(self, topic: str, n: int) -> list[Proposal]:
+    def proposals(self, topic: str, n: int) -> Sequence[Proposal]:
         """Return up to n proposals of a topic's part that may be asked now."""
         ...
 

@@ -1,6 +1,7 @@
 """Each topic by its own strategy, all topics alike: the decider of a campaign that looks for the best items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -53,7 +54,7 @@ class _TopicSampler:
         self._parts = parts
         self._rng = rng
         self._topics = list(parts.topics)
-        self._open: dict[int, list[Proposal]] = {}
+        self._open: dict[int, _Shuffled] = {}
         self._left = np.array(parts.sizes(), dtype=float)
         self._drawn = np.zeros(len(self._topics), dtype=int)
 
@@ -71,9 +72,23 @@ class _TopicSampler:
                 yield Asked(self._topics[at], proposals.pop())
             self._left[at] = len(proposals)
 
-    def _questions(self, at: int) -> list[Proposal]:
+    def _questions(self, at: int) -> "_Shuffled":
         """Return a topic's remaining proposals in random order; the topic is asked when it is first drawn."""
         if at not in self._open:
             proposals = self._parts.proposals(self._topics[at], ALL)
-            self._open[at] = [proposals[place] for place in self._rng.permutation(len(proposals))]
+            self._open[at] = _Shuffled(proposals, self._rng.permutation(len(proposals)).tolist())
         return self._open[at]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shuffled:
+    """Proposals in another order; of those of a strategy that asks lazily, only what is popped is made."""
+
+    proposals: Sequence[Proposal]
+    order: list[int]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def pop(self) -> Proposal:
+        return self.proposals[self.order.pop()]

@@ -55,10 +55,6 @@ class TestPair:
 
 
 # Ids are sorted here, not by the database: PostgreSQL sorts by its collation.
-def _id(row: Row[Any]) -> str:
-    return str(row.id)
-
-
 def _place(row: Row[Any]) -> tuple[int, str]:
     return row.position, row.id
 
@@ -67,6 +63,9 @@ _RESERVED = Statement(
     lambda _: select(schema.topic_person.c.topic, schema.topic_person.c.assessor).where(
         schema.topic_person.c.campaign == bindparam("campaign")
     )
+)
+_TESTS = Statement(
+    lambda _: select(schema.test_pair).where(schema.test_pair.c.campaign == bindparam("campaign"))
 )
 _POOL_CHANGED = Statement(
     lambda _: (
@@ -444,9 +443,8 @@ def add_test_pairs(tx: Writing, pairs: Iterable[TestPair]) -> int:
 
 def test_pairs(tx: Reading) -> dict[str, TestPair]:
     """Return the test pairs by id."""
-    columns = schema.test_pair.c
-    rows = tx.connection.execute(select(schema.test_pair).where(columns.campaign == tx.campaign))
-    return {row.id: TestPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
+    rows = _TESTS.tuples(tx.connection, {"campaign": tx.campaign})
+    return {row[1]: TestPair(*row[1:]) for row in sorted(rows)}  # its campaign is the first
 
 
 def tested_items(tx: Reading, topic: str) -> set[str]:

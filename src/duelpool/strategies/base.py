@@ -4,7 +4,7 @@
 `rng_for(seed, topic, name, decision)` and stores no generator. It never knows who judges.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -95,7 +95,9 @@ class AsksLazily(Protocol):
 
 def ask_lazily(strategy: Strategy, n: int, pending: Collection[Proposal] = ()) -> Sequence[Proposal]:
     """Return up to n proposals as `ask` does, without making them all where the strategy can do so."""
-    return (strategy.ask_lazily if isinstance(strategy, AsksLazily) else strategy.ask)(n, pending)
+    # Asking for the protocol's name takes a hundredth of the time of `isinstance` with a protocol.
+    lazily: Callable[..., Sequence[Proposal]] | None = getattr(strategy, "ask_lazily", None)
+    return (lazily or strategy.ask)(n, pending)
 
 
 def is_slow(strategy: Strategy | type[Strategy]) -> bool:

@@ -234,6 +234,10 @@ class Elimination:
         """Return up to n pairs of the open phase."""
         return [] if self._done else self._book.ask(n, pending)
 
+    def ask_lazily(self, n: int, pending: Collection[Proposal] = ()) -> Sequence[Proposal]:
+        """Return what `ask` does; each proposal is made when it is looked at."""
+        return () if self._done else self._book.ask_lazily(n, pending)
+
     @property
     def done(self) -> bool:
         """Whether the last final phase is closed, or one item is left."""

@@ -1,8 +1,9 @@
 """Phases: judgments kept by the phase that they are tagged with, and what an open phase still needs."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -125,15 +126,13 @@ class PhaseBook:
 
     def ask(self, n: int, pending: Collection[Proposal]) -> list[Proposal]:
         """Return up to n of the open phase's pairs that are neither judged nor pending."""
+        return list(self.ask_lazily(n, pending))
+
+    def ask_lazily(self, n: int, pending: Collection[Proposal]) -> "PhaseProposals":
+        """Return what `ask` does; each proposal is made when it is looked at."""
         waiting = {places_of(*pair) for pair in self.table.places(pending)}
-        items = self.table.items
-        proposals: list[Proposal] = []
-        for pair in self._missing:
-            if len(proposals) >= n:
-                break
-            if pair not in waiting:
-                proposals.append(Proposal(pair_of(items[pair[0]], items[pair[1]]), phase=self.phase))
-        return proposals
+        free = (pair for pair in self._missing if pair not in waiting) if waiting else iter(self._missing)
+        return PhaseProposals(self.table.items, list(islice(free, max(0, n))), self.phase)
 
     def scores(self, phase: str, field: Collection[int]) -> tuple[Floats, Floats]:
         """Return each item's wins and games in a phase, between the items of the field.
@@ -163,3 +162,31 @@ class PhaseBook:
                 yield pair, Games(played * second_bad, played * first_bad, played)
             elif game and not first_bad:
                 yield pair, game
+
+
+class PhaseProposals(Sequence[Proposal]):
+    """Pairs of a phase by the places of their items; each proposal is made when it is looked at."""
+
+    def __init__(self, items: Sequence[str], pairs: list[Places], phase: str) -> None:
+        self._items = items
+        self._pairs = pairs
+        self._phase = phase
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @overload
+    def __getitem__(self, at: int) -> Proposal: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "PhaseProposals": ...
+
+    def __getitem__(self, at: int | slice) -> "Proposal | PhaseProposals":
+        if isinstance(at, slice):
+            return PhaseProposals(self._items, self._pairs[at], self._phase)
+        first, second = self._pairs[at]
+        return Proposal(pair_of(self._items[first], self._items[second]), phase=self._phase)
+
+    def __iter__(self) -> Iterator[Proposal]:
+        items, phase = self._items, self._phase
+        return (Proposal(pair_of(items[i], items[j]), phase=phase) for i, j in self._pairs)

@@ -10,19 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.questions import proposals
 from duelpool.campaign.questions.proposals import Proposals, read_outstanding
-from duelpool.campaign.work.assignments import finish, judgments_in
+from duelpool.campaign.work import assignments
+from duelpool.campaign.work.assignments import finish
 from duelpool.deciders import Asked, ByTopic, CampaignGoal, Draw, TopicPool
 from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Question, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, Writing, holdings, leases, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Conflict, Wanted
+from duelpool.store.statements import Statement
 from duelpool.strategies import Strategy
 from support.eventful import Eventful
 from support.stores import BACK_ENDS, new_target
@@ -277,24 +279,23 @@ def test_what_is_read_of_one_topic_is_its_part_of_what_is_read_of_all(
 def test_outstanding_pairs_and_judgments_are_read_by_index(tmp_path: Path) -> None:
     plans: list[str] = []
 
-    def explain(connection: Connection, cursor: object, text: str, values: Any, *_: object) -> None:
+    def explain(connection: Connection, text: str, values: Any) -> None:
         driver: Any = connection.connection.dbapi_connection
         plans.extend(row[3] for row in driver.execute(f"explain query plan {text}", values))
 
-    def out(connection: Connection) -> None:
-        for statement in (proposals._OUTSTANDING, proposals._OUTSTANDING_IN):
+    def out(connection: Connection, *statements: Statement) -> None:
+        for statement in statements:
             written = statement._compiled["sqlite"]
-            values = {**written.fixed, "campaign": "c", "assessor": "anna", "topic": "t"}
-            explain(connection, None, written.text, values)
+            given = {"campaign": "c", "assessor": "anna", "topic": "t", "assignment": "nothing"}
+            explain(connection, written.text, {**written.fixed, **given})
 
     with open_store(tmp_path / "campaign.db", create=True) as store:
-        store.read(out)
+        store.read(lambda connection: out(connection, proposals._OUTSTANDING, proposals._OUTSTANDING_IN))
         searches = [each for each in plans if " question " in each]
         assert len(searches) == 8
         assert all("state=?" in each for each in searches), searches
         plans.clear()
-        event.listen(store.database.engine, "before_cursor_execute", explain)
-        store.of("c").read(lambda tx: judgments_in(tx, "nothing"))
+        store.read(lambda connection: out(connection, assignments._JUDGMENTS_IN))
     assert any("question_by_assignment" in each for each in plans), plans
     assert any("log_answer_once" in each for each in plans), plans
 

@@ -385,7 +385,7 @@ class LiveTopics:
         def ask(cached: _CachedTopic) -> Sequence[Proposal]:
             state = cached.state
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
-            inputs = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
+            inputs = (state.position, n + len(parked), tuple(sorted(pending, key=_order)))
             if cached.asked is None or cached.asked[0] != inputs:
                 cached.asked = (inputs, ask_lazily(state.strategy, n + len(parked), pending))
             proposals = cached.asked[1]
@@ -475,6 +475,10 @@ class LiveTopics:
 def part_of(strategy: Strategy) -> Strategy:
     """Return a topic's part itself, which may be told with weights."""
     return strategy.part if isinstance(strategy, WeighedPart) else strategy
+
+
+def _order(proposal: Proposal) -> tuple[tuple[str, str], str, str]:
+    return proposal.pair, proposal.phase, proposal.proposal
 
 
 def _as_proposal(judgment: Judgment) -> Proposal:

@@ -1,6 +1,6 @@
 """Which questions an assessor may be asked: the strategies' proposals less the outstanding ones, and test pairs."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -75,6 +75,13 @@ def _outstanding(*where: ColumnElement[bool]) -> CompoundSelect[Any]:
     )
 
 
+_TESTS_SEEN = Statement(
+    lambda _: select(_QUESTIONS.test_pair).where(
+        _QUESTIONS.campaign == bindparam("campaign"),
+        _QUESTIONS.assessor == bindparam("assessor"),
+        _QUESTIONS.test_pair.is_not(None),
+    )
+)
 _OUTSTANDING = Statement(lambda _: _outstanding())
 _OUTSTANDING_IN = Statement(lambda _: _outstanding(_QUESTIONS.topic == bindparam("topic")))
 
@@ -88,24 +95,26 @@ def read_outstanding(
     """
     values = {"campaign": tx.campaign, "assessor": assessor}
     if topic is None:
-        rows = _OUTSTANDING.run(tx.connection, values)
+        rows = _OUTSTANDING.tuples(tx.connection, values)
     else:
-        rows = _OUTSTANDING_IN.run(tx.connection, {**values, "topic": topic})
+        rows = _OUTSTANDING_IN.tuples(tx.connection, {**values, "topic": topic})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
-    leased: dict[str, list[Proposal]] = {}
+    leased: dict[str, list[tuple[tuple[str, str], str, str]]] = {}
     not_judged: dict[str, dict[tuple[str, str], int]] = {}
     any_overdue = False
+    now = tx.now
     for where, a, b, phase, proposal, state, person, expires in rows:
         pair = (a, b)
         if state == leases.SKIPPED:
             skipped.setdefault(where, set()).add(pair)
         elif person == assessor:
             own.setdefault(where, set()).add(pair)
-        overdue = state == leases.LEASED and expires < tx.now
-        any_overdue = any_overdue or overdue
-        if state == leases.LEASED and not (live_only and overdue):
-            leased.setdefault(where, []).append(Proposal(pair, phase, proposal))
+        if state == leases.LEASED:
+            overdue = expires < now
+            any_overdue = any_overdue or overdue
+            if not (live_only and overdue):
+                leased.setdefault(where, []).append((pair, phase, proposal))
         elif state == leases.CANNOT_JUDGE:
             counts = not_judged.setdefault(where, {})
             counts[pair] = counts.get(pair, 0) + 1
@@ -113,7 +122,33 @@ def read_outstanding(
         each: {pair for pair, count in counts.items() if count >= parked_after}
         for each, counts in not_judged.items()
     }
-    return Outstanding(own, skipped, leased, parked, any_overdue)
+    return Outstanding(own, skipped, _Leased(leased), parked, any_overdue)
+
+
+class _Leased(Mapping[str, Sequence[Proposal]]):
+    """What is leased, by topic: of many topics few are asked, so proposals are made for those that are looked at."""
+
+    def __init__(self, rows: Mapping[str, list[tuple[tuple[str, str], str, str]]]) -> None:
+        self._rows = rows
+        self._made: dict[str, Sequence[Proposal]] = {}
+
+    def __getitem__(self, topic: str) -> Sequence[Proposal]:
+        if topic not in self._made:
+            self._made[topic] = [Proposal(*row) for row in self._rows[topic]]
+        return self._made[topic]
+
+    def __contains__(self, topic: object) -> bool:
+        return topic in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many questions of each topic are leased."""
+        return {topic: len(rows) for topic, rows in self._rows.items()}
 
 
 class Proposals:
@@ -180,16 +215,8 @@ class Proposals:
         ]
 
     def _fresh_tests(self, tx: Reading, assessor: str) -> list[holdings.TestPair]:
-        columns = schema.question.c
-        seen = set(
-            tx.connection.execute(
-                select(columns.test_pair).where(
-                    columns.campaign == tx.campaign,
-                    columns.assessor == assessor,
-                    columns.test_pair.is_not(None),
-                )
-            ).scalars()
-        )
+        rows = _TESTS_SEEN.tuples(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
+        seen = {name for (name,) in rows}
         return [pair for name, pair in holdings.test_pairs(tx).items() if name not in seen]
 
     def want(
@@ -269,7 +296,7 @@ class TopicsNow:
             self._all = {**self._live.heads(), **self._heads}
         return self._all
 
-    def proposals(self, topic: str, n: int) -> list[Proposal]:
+    def proposals(self, topic: str, n: int) -> Sequence[Proposal]:
         """Return up to n proposals of a topic for this person, the first choice first."""
         own = self._outstanding.own.get(topic, ())
         passed = self._outstanding.skipped.get(topic, ())
@@ -289,6 +316,8 @@ class TopicsNow:
                 self._outstanding.parked.get(topic, ()),
                 self._head(topic),
             )
+        if not own and not passed and not self._skipped:
+            return proposals[:n]
         fresh = [
             each for each in proposals if each.pair not in own and (each.pair in passed) == self._skipped
         ]
@@ -300,7 +329,10 @@ class TopicsNow:
 
     def sizes(self) -> list[float]:
         """Return about how many open questions each topic has, without asking any strategy."""
-        leased = {topic: len(leased) for topic, leased in self._outstanding.leased.items()}
+        out = self._outstanding.leased
+        leased = (
+            out.counts() if isinstance(out, _Leased) else {topic: len(each) for topic, each in out.items()}
+        )
         return self._live.sizes({topic: self._heads[topic] for topic in self.topics}, leased)
 
     def stamp(self, topic: str) -> object:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Exists, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Exists, Row, bindparam, delete, or_, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import exclusion, ledger
@@ -34,6 +34,42 @@ _QUESTIONS_OF = Statement(
         select(schema.question)
         .where(schema.question.c.assignment == bindparam("assignment"))
         .order_by(schema.question.c.place)
+    )
+)
+_INSERT = Statement(
+    lambda dialect: dialect.insert(schema.assignment), ("id", "campaign", "assessor", "questions", "created")
+)
+_SET_QUESTIONS = Statement(
+    lambda _: (
+        update(schema.assignment)
+        .where(schema.assignment.c.id == bindparam("assignment"))
+        .values(questions=bindparam("count"))
+    )
+)
+_ROW = Statement(lambda _: select(schema.assignment).where(schema.assignment.c.id == bindparam("assignment")))
+_UNANSWERED = Statement(
+    lambda _: select(schema.question.c.id).where(
+        schema.question.c.assignment == bindparam("assignment"), schema.question.c.state == leases.LEASED
+    )
+)
+_END = Statement(
+    lambda _: (
+        update(schema.assignment)
+        .where(schema.assignment.c.id == bindparam("assignment"))
+        .values(state=bindparam("ending"), closed=bindparam("now"))
+    )
+)
+# Joined with its questions, for the log has no index of assignments.
+_JUDGMENTS_IN = Statement(
+    lambda _: (
+        select(schema.log.c.topic, schema.log.c.seq)
+        .join_from(schema.question, schema.log, schema.log.c.question == schema.question.c.id)
+        .where(
+            schema.question.c.assignment == bindparam("assignment"),
+            schema.log.c.assignment == bindparam("assignment"),
+            schema.log.c.event == log.JUDGMENT,
+            schema.log.c.test_pair.is_(None),
+        )
     )
 )
 
@@ -100,10 +136,9 @@ def open_new(
     and repeated questions (`again`); it is drawn by the caller, for a transaction may run twice.
     """
     assignment = secrets.token_hex(8)
-    tx.connection.execute(
-        insert(schema.assignment).values(
-            id=assignment, campaign=tx.campaign, assessor=assessor, questions=0, created=tx.now
-        )
+    _INSERT.run(
+        tx.connection,
+        {"id": assignment, "campaign": tx.campaign, "assessor": assessor, "questions": 0, "created": tx.now},
     )
 
     def lease(wanted: Sequence[Wanted], at_most: int) -> list[Question]:
@@ -129,9 +164,7 @@ def open_new(
     granted += lease(again, len(again))
     mixed = [granted[at] for at in order if at < len(granted)]
     leases.set_places(tx, [question.id for question in mixed])
-    tx.connection.execute(
-        update(schema.assignment).where(schema.assignment.c.id == assignment).values(questions=len(mixed))
-    )
+    _SET_QUESTIONS.run(tx.connection, {"assignment": assignment, "count": len(mixed)})
     return Assignment(assignment, assessor, tuple(mixed))
 
 
@@ -193,23 +226,17 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
 
     Ending it again changes nothing and returns the same.
     """
-    columns = schema.assignment.c
-    row = tx.lock(select(schema.assignment).where(columns.id == assignment)).one_or_none()
+    named = {"assignment": assignment}
+    row = tx.lock(select(schema.assignment).where(schema.assignment.c.id == assignment)).one_or_none()
     if row is None or row.campaign != tx.campaign:
         raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.", remedy="Ask for a new one.")
     if row.state == "open":
-        unanswered = tx.connection.execute(
-            select(schema.question.c.id).where(
-                schema.question.c.assignment == assignment, schema.question.c.state == leases.LEASED
-            )
-        ).scalars()
-        leases.return_questions(tx, list(unanswered))
-        tx.connection.execute(
-            update(schema.assignment).where(columns.id == assignment).values(state=ending, closed=tx.now)
-        )
+        unanswered = [name for (name,) in _UNANSWERED.tuples(tx.connection, named)]
+        if unanswered:
+            leases.return_questions(tx, unanswered)
+        _END.run(tx.connection, {**named, "ending": ending, "now": tx.now})
         _settle(tx, settings, row, ending=ending)
-    ended = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
-    return _as_finished(tx, settings, ended)
+    return _as_finished(tx, settings, _ROW.run(tx.connection, named)[0])
 
 
 def exclude(tx: Writing, settings: Settings, assessor: str, *, reason: str) -> exclusion.Exclusion:
@@ -264,38 +291,22 @@ def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -
 
 def judgments_in(tx: Reading, assignment: str) -> dict[str, list[int]]:
     """Return the seqs of an assignment's judgments by topic, without test pairs."""
-    columns, asked = schema.log.c, schema.question.c
-    # Joined with its questions, for the log has no index of assignments.
-    rows = tx.connection.execute(
-        select(columns.topic, columns.seq)
-        .join_from(schema.question, schema.log, columns.question == asked.id)
-        .where(
-            asked.assignment == assignment,
-            columns.assignment == assignment,
-            columns.event == log.JUDGMENT,
-            columns.test_pair.is_(None),
-        )
-    )
+    rows = _JUDGMENTS_IN.tuples(tx.connection, {"assignment": assignment})
     places: dict[str, list[int]] = {}
-    for row in sorted(rows):  # sorted here, for databases differ in their collations
-        places.setdefault(row.topic, []).append(row.seq)
+    for topic, seq in sorted(rows):  # sorted here, for databases differ in their collations
+        places.setdefault(topic, []).append(seq)
     return places
 
 
 def _as_finished(tx: Reading, settings: Settings, row: Row[Any]) -> Finished:
-    columns = schema.ledger.c
-    reward = tx.connection.execute(
-        select(func.coalesce(func.sum(columns.amount), 0)).where(
-            columns.assignment == row.id, columns.entry == ledger.REWARD
-        )
-    ).scalar_one()
+    reward = ledger.reward_for(tx, row.id)
     passes, result = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
     return Finished(
         row.id,
         row.state,
         answered_in(tx, row.id),
         row.questions,
-        int(reward),
+        reward,
         passes,
         result.passed,
         result.seen,

@@ -2,13 +2,23 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 
 from duelpool.campaign import events
 from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.tally import loss_of, passed_test
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
+from duelpool.store.statements import Statement
+
+_TEST_LINES = Statement(
+    lambda _: select(schema.log).where(
+        schema.log.c.campaign == bindparam("campaign"),
+        schema.log.c.assessor == bindparam("assessor"),
+        schema.log.c.event == log.JUDGMENT,
+        schema.log.c.test_pair.is_not(None),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +74,13 @@ def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
 
 def result_on_tests(tx: Reading, assessor: str, assignment: str | None = None) -> TestResult:
     """Return an assessor's result on all test pairs so far, or on those of one assignment."""
-    columns = schema.log.c
-    known = holdings.test_pairs(tx)
-    query = select(schema.log).where(
-        columns.campaign == tx.campaign,
-        columns.assessor == assessor,
-        columns.event == log.JUDGMENT,
-        columns.test_pair.is_not(None),
-    )
+    rows = _TEST_LINES.tuples(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
+    lines = [log.line_of(row) for row in rows]
     if assignment is not None:
-        query = query.where(columns.assignment == assignment)
-    lines = [log.line_of(row) for row in tx.connection.execute(query)]
+        lines = [line for line in lines if line.assignment == assignment]
+    if not lines:
+        return TestResult(0, 0)
+    known = holdings.test_pairs(tx)
     retracted = retractions.retracted_lines(tx, [(line.topic, line.seq) for line in lines])
     passed = seen = 0
     for line in lines:

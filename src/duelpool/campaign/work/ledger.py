@@ -4,12 +4,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import bindparam, func, select
 
 from duelpool.campaign.settings import Settings
 from duelpool.store import Reading, Writing, schema
+from duelpool.store.statements import Statement
 
 REWARD, FEE, COMPENSATION, BONUS = "reward", "fee", "compensation", "bonus"
+_ENTER = Statement(
+    lambda dialect: dialect.insert(schema.ledger),
+    ("campaign", "assessor", "assignment", "entry", "amount", "reason", "time"),
+)
+_REWARD_FOR = Statement(
+    lambda _: select(func.coalesce(func.sum(schema.ledger.c.amount), 0)).where(
+        schema.ledger.c.assignment == bindparam("assignment"), schema.ledger.c.entry == REWARD
+    )
+)
 
 
 def prorated(reward: int, answered: int, questions: int) -> int:
@@ -61,17 +71,13 @@ def enter(
     """Enter amounts, for an assignment or without one; zero amounts are left out."""
     for entry, amount in entries:
         if amount:
-            tx.connection.execute(
-                insert(schema.ledger).values(
-                    campaign=tx.campaign,
-                    assessor=assessor,
-                    assignment=assignment,
-                    entry=entry,
-                    amount=amount,
-                    reason=reason,
-                    time=tx.now,
-                )
-            )
+            values = {"campaign": tx.campaign, "assessor": assessor, "assignment": assignment, "entry": entry}
+            _ENTER.run(tx.connection, {**values, "amount": amount, "reason": reason, "time": tx.now})
+
+
+def reward_for(tx: Reading, assignment: str) -> int:
+    """Return the reward that was entered for an assignment, 0 for none."""
+    return int(_REWARD_FOR.tuples(tx.connection, {"assignment": assignment})[0][0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    or_,
     select,
     text,
     union_all,
 )
 
-from duelpool.campaign.work.ledger import REWARD
+from duelpool.campaign.work.ledger import reward_for
 from duelpool.store import Reading, Writing, holdings, leases, log, schema
 from duelpool.store.statements import Statement
 
@@ -167,6 +168,14 @@ _COUNTED_VISITOR = Statement(
         .where(*_ANSWERED)
         .group_by(_QUESTIONS.topic)
     )
+)
+_WORKED_IN = Statement(
+    lambda _: select(func.count()).where(
+        _QUESTIONS.assignment == bindparam("assignment"), or_(*(_QUESTIONS.state == each for each in WORKED))
+    )
+)
+_ENDED_ASSIGNMENT = Statement(
+    lambda _: select(schema.assignment).where(_ASSIGNMENTS.id == bindparam("assignment"))
 )
 _LAST_ANSWERS = Statement(
     lambda _: (
@@ -358,21 +367,14 @@ def feedback_count(tx: Reading) -> int:
 
 def answered_in(tx: Reading, assignment: str) -> int:
     """Return how many questions of an assignment were answered: those that are paid for, skips left out."""
-    columns = schema.question.c
-    query = select(func.count()).where(columns.assignment == assignment, columns.state.in_(WORKED))
-    return int(tx.connection.execute(query).scalar_one())
+    return int(_WORKED_IN.tuples(tx.connection, {"assignment": assignment})[0][0])
 
 
 def ended_assignment(tx: Reading, assignment: str) -> EndedAssignment:
     """Return how an assignment ended."""
-    columns, money = schema.assignment.c, schema.ledger.c
-    row = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
-    reward = tx.connection.execute(
-        select(func.coalesce(func.sum(money.amount), 0)).where(
-            money.assignment == assignment, money.entry == REWARD
-        )
-    ).scalar_one()
-    return EndedAssignment(row.id, row.state, answered_in(tx, assignment), row.questions, int(reward))
+    row = _ENDED_ASSIGNMENT.run(tx.connection, {"assignment": assignment})[0]
+    reward = reward_for(tx, assignment)
+    return EndedAssignment(row.id, row.state, answered_in(tx, assignment), row.questions, reward)
 
 
 def last_answered(tx: Reading, assessor: str) -> Any:

@@ -56,11 +56,13 @@ def _rendered(passage: Passage) -> Mapping[str, Any]:
 
 def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
     """Return the answers that a question's page offers."""
+    kept_back = withheld(campaign)
     if kind is Kind.GRADE:
         offered = [Outcome.GRADE, Outcome.CANNOT_JUDGE, Outcome.SKIP]
     else:
-        offered = [each for each in Outcome if each in campaign.settings.outcomes_of(kind)]
-    return [str(each) for each in offered if each not in withheld(campaign)]
+        accepted = campaign.settings.outcomes_of(kind)
+        offered = [each for each in Outcome if each in accepted]
+    return [str(each) for each in offered if each not in kept_back]
 
 
 def withheld(campaign: Campaign) -> frozenset[Outcome]:
