@@ -173,6 +173,7 @@ def test_names_and_sizes_are_read() -> None:
 SWISS = ["simulate", "--strategy", "swissfinals", "--case", "A", "--items", "8", "--trials", "12"]
 
 
+@pytest.mark.long
 def test_calibration_is_printed_by_bins_and_those_who_state_nothing_are_left_out(tmp_path: Path) -> None:
     text = printed("--calibration", "--strategy", "knockout", base=SWISS)
     assert "Stated and right: swissfinals, 8 items" in text
@@ -191,6 +192,7 @@ def test_calibration_of_strategies_that_state_nothing_is_refused_before_any_tria
     assert "no chance is stated by allpairs" in str(done.exception)
 
 
+@pytest.mark.long
 def test_early_stops_and_missing_condorcet_winners_are_told() -> None:
     swiss = [*SWISS[:2], "swissfinals:confidence=.5", *SWISS[3:]]
     text = " ".join(printed("--budget", "7K", base=swiss).split())

@@ -101,6 +101,7 @@ def test_bootstrap_interval_is_near_students_and_fixed_by_its_seed() -> None:
         table.intervals("guess")  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(values, st.data())
 def test_paired_tests_equal_scipys(first: list[float], data: st.DataObject) -> None:
@@ -133,6 +134,7 @@ def test_wilcoxon_equals_its_definition_over_all_signs(gaps: list[int]) -> None:
     assert tested.p == pytest.approx(min(1.0, 2 * float(np.mean(sums <= lowest))))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("digits", [None, 1, 0])
 @pytest.mark.parametrize("topics", [5, 13, 25, 50, 51, 80])
 def test_wilcoxon_equals_scipys(topics: int, digits: int | None) -> None:

@@ -19,6 +19,7 @@ from duelpool.files.runs import RUN_LAYOUT
 from duelpool.files.source import read_source
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("folder", "count"),
     [

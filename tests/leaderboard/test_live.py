@@ -92,6 +92,7 @@ def assert_same_leaderboard(campaign: Campaign, live: LiveLeaderboard, measure: 
             ), (row, name)
 
 
+@pytest.mark.long
 def test_watch_equals_a_full_reading_of_the_log(store: Store) -> None:
     campaign = letters(store, cap=2)
     watch = Watch(campaign)

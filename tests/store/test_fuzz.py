@@ -16,6 +16,7 @@ def test_every_command_works_on_a_sound_store(tmp_path: Path) -> None:
         assert tried(command, path) == ("worked", ""), command
 
 
+@pytest.mark.long
 def test_commands_on_damaged_stores_work_or_are_refused_with_a_remedy(tmp_path: Path) -> None:
     results = fuzz(3, tmp_path, count=8)
     assert results.failures == {}

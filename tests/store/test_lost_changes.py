@@ -271,6 +271,7 @@ def hold_to_it(seen: list[dict[str, Any]]) -> None:
             assert each["opens"] == ["opened", "opened"], each
 
 
+@pytest.mark.long
 @posix
 def test_a_few_kills_give_no_false_alarm_and_hide_no_loss(tmp_path: Path) -> None:
     hold_to_it(killed(tmp_path, 6, seed=1))

@@ -528,6 +528,7 @@ for at in range(1000):
 """
 
 
+@pytest.mark.long
 def test_acknowledged_writes_survive_a_killed_process(target: str) -> None:
     with open_store(target, create=True) as store:
         scene = Scene.set_up(store, people=1000, cap=1000)

@@ -29,6 +29,7 @@ def test_dts_champion_is_the_arm_that_may_beat_most() -> None:
     assert {strategy._choose(np.random.default_rng(t))[0] for t in range(200)} == {0}
 
 
+@pytest.mark.long
 def test_dts_champion_is_sampled_as_by_beta_draws() -> None:
     """Drawing only each sampled chance's side of 1/2 gives the champions that drawing the chances gives."""
     strategy = DoubleThompson("abcd", seed=0, alpha=5.0)

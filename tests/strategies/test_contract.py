@@ -48,6 +48,7 @@ for name in STRATEGIES:
 """
 
 
+@pytest.mark.long
 def test_the_choices_are_the_same_in_every_process() -> None:
     """Nothing hangs on the order of sets or on hash(), which differ from process to process."""
     printed = {

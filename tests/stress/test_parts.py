@@ -44,6 +44,7 @@ def run_with_library(code: str, folder: Path) -> dict[str, object]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
 def test_power_cuts_and_full_disks_lose_nothing_and_a_missing_sync_is_found(tmp_path: Path) -> None:
     assert run_with_library(FEW, tmp_path) == {"wrong": [], "planted": [2, []]}

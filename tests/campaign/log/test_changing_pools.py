@@ -43,6 +43,7 @@ def two_processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pr
         yield make
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_added_items_are_judged_in_every_process(two_processes: Processes, strategy: str) -> None:
     here, there = two_processes(strategy)

@@ -67,6 +67,7 @@ def drawn_from(topics: FixedTopics, number: int) -> Iterator[Asked]:
     return ByTopic(CampaignGoal(), no_strategy).ask(topics, 3, Draw(rng_for(1, "urn", number), 3))
 
 
+@pytest.mark.long
 def test_first_draw_is_uniform_over_open_questions() -> None:
     drawn = Counter(next(drawn_from(FixedTopics(), at)).proposal.pair for at in range(8_000))
     assert len(drawn) == 40

@@ -161,12 +161,14 @@ def test_careful_person_answers_like_the_model_and_spots_off_topic_items() -> No
     assert outcome(person, "a", "off") is Outcome.LEFT
 
 
+@pytest.mark.long
 def test_a_difference_of_one_is_seen_three_times_out_of_four() -> None:
     judges = TopicJudges(Utilities({"t": {"a": 5.0, "b": 4.0}}), lambda _: ("a", "b"), 1)
     seen = [outcome(SimulatedPerson(n, judges, 1), "a", "b") is Outcome.LEFT for n in range(2000)]
     assert abs(sum(seen) / len(seen) - 0.75) < 4 * (0.75 * 0.25 / 2000) ** 0.5
 
 
+@pytest.mark.long
 def test_share_of_careless_people_and_their_random_answers() -> None:
     judges = TopicJudges(Utilities({"t": {"a": 9.0, "b": 0.0}}), lambda _: ("a", "b"), 1)
     people = [SimulatedPerson(n, judges, 7, careless=0.3) for n in range(2000)]
@@ -208,6 +210,7 @@ def test_models_and_shares_out_of_range_are_refused() -> None:
         Utilities({}).judge("t", ("a",), 1)
 
 
+@pytest.mark.long
 def test_crowd_with_careless_workers_matches_hand_counts(store: Store) -> None:
     topics = {f"t{n}": "abcdefg" for n in range(4)}
     known = [TestPair(f"k{n}", f"t{n % 4}", "a", f"off{n}") for n in range(30)]

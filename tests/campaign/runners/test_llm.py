@@ -629,6 +629,7 @@ def killed_and_restarted(tmp_path: Path, pools: dict[str, str], kills: int, at_o
         assert len(pairs_judged) == len(set(pairs_judged)) == pairs
 
 
+@pytest.mark.long
 def test_killed_session_repeats_no_request(tmp_path: Path) -> None:
     killed_and_restarted(tmp_path, {"one": "abcdefghij", "two": "abcdef"}, kills=1)
 

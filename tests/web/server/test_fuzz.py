@@ -27,6 +27,7 @@ def test_no_request_breaks_the_server(back_end: str, tmp_path: Path) -> None:
     assert results.acknowledged > 0
 
 
+@pytest.mark.long
 def test_a_failure_is_found_with_one_request_and_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
