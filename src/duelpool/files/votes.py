@@ -4,7 +4,6 @@ Files have `model_a, model_b, winner` (`model_a`, `model_b`, `tie`, `tie (bothba
 `right`, `tie`), and columns for the question, the judge, the answers and tags under their usual names; see `NAMES`.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -146,7 +145,7 @@ def read_votes(
     return SystemVotes(tuple(votes), tally.notices)
 
 
-def is_votes(path: str | os.PathLike[str]) -> bool:
+def is_votes(path: Readable) -> bool:
     """Say whether a file has the columns of votes between systems."""
     try:
         _columns_of(read_named_rows(path), {})

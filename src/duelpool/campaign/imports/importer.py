@@ -6,7 +6,6 @@ that is judged for them. A file without phases may get them (see `phases`), and 
 survivors. A phase that closes with fewer judgments than its rule needs is refused, whoever closes it.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from duelpool.campaign.imports.overlaps import refuse_overlap
 from duelpool.campaign.imports.phases import BadPhase, PhaseReader, PhaseRow
 from duelpool.campaign.imports.reading import FileRows, read_rows
 from duelpool.campaign.imports.rows import Row, TopicRows, row_of
+from duelpool.campaign.imports.votes import campaign_answers, judgments_of_votes, look_for_votes
 from duelpool.campaign.log.newcomers import CHALLENGE, own_strategy
 from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
 from duelpool.campaign.views.reading import read_topic
@@ -40,7 +40,7 @@ from duelpool.deciders import part_class
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
-from duelpool.files.source import Source
+from duelpool.files.source import Readable, Source
 from duelpool.records import Judgment, PhaseClosed
 from duelpool.store import Reading, Writing, holdings, imports, log
 from duelpool.strategies.base import InPhases, Shortfall, Strategy
@@ -83,7 +83,7 @@ class _HowToPlan:
 
 def import_file(
     campaign: Campaign,
-    path: str | os.PathLike[str],
+    path: Readable,
     *,
     form: PreferenceForm | None = None,
     rows: Sequence[tuple[int, int]] = (),
@@ -97,7 +97,8 @@ def import_file(
 
     `rows` are ranges of rows to import in this order, from 1, both ends included; by default all. Unknown topics and
     items are refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of
-    judgments that name none. A file that was imported before is refused, unless it is to count `again`. With
+    judgments that name none. Where systems compete, a file of votes between systems is one of judgments between their
+    answers. A file that was imported before is refused, unless it is to count `again`. With
     `phases="blocks"` the first `skip_finals` finals of each topic are left out, so that a later one takes their place.
     """
     if skip_finals < 0 or (skip_finals and phases != "blocks"):
@@ -106,6 +107,12 @@ def import_file(
             remedy="Give --phases blocks, and --skip-finals 1 or more.",
         )
     tally = Tally()
+    if campaign.live.goal.of_systems and form is None:
+        path, has_votes = look_for_votes(path)
+        if has_votes:
+            path, told = judgments_of_votes(path, campaign.read(campaign_answers), skip_unknown=skip_unknown)
+            for notice in told:
+                tally.add(notice.what, notice.first_line, notice.count)
     known = campaign.read(lambda tx: read_ids(tx, campaign.live.goal))
     file = read_rows(path, known, tally, form=form, rows=rows, skip_unknown=skip_unknown, assessor=assessor)
     batch = Batch(file.source.name, file.digest, again)

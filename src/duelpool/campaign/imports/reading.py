@@ -4,7 +4,6 @@ Most judgments are certainly in order, and a quick reader takes them. Any other 
 entry, or is refused with its line.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -25,7 +24,7 @@ from duelpool.campaign.imports.rows import QuickReader, SeqsOfTopic, TopicRows, 
 from duelpool.errors import BadFile
 from duelpool.files import PreferenceForm
 from duelpool.files.notices import Tally
-from duelpool.files.source import Source, open_source
+from duelpool.files.source import Readable, Source, open_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class FileRows:
 
 
 def read_rows(
-    path: str | os.PathLike[str],
+    path: Readable,
     known: CampaignIds,
     tally: Tally,
     *,

@@ -306,7 +306,8 @@ def _worked_out(  # noqa: PLR0917
     for head in stale:
         if lines_at_most is not None and lines >= lines_at_most:
             break
-        own = _begun(campaign, head, pools[head.topic]) if not head.position else None
+        begun = not head.position and not campaign.live.goal.of_systems  # systems' answers are read by topic
+        own = _begun(campaign, head, pools[head.topic]) if begun else None
         found.append((head, own or summarised(tx, campaign, head.topic, Turns(0))))
         lines += head.position
     return found

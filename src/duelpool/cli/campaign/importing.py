@@ -17,7 +17,9 @@ from duelpool.files import PreferenceForm
 
 def import_judgments(
     store: StoreArgument,
-    file: Annotated[str, typer.Argument(help="Preferences in any form, or JSON lines; - is standard input.")],
+    file: Annotated[
+        str, typer.Argument(help="Preferences, JSON lines, or votes of systems; - is standard input.")
+    ],
     rows: Annotated[
         str | None,
         typer.Option(help="Only these rows, in this order, such as 1-9713,10698-11681,9714-10697."),
@@ -54,11 +56,14 @@ def import_judgments(
 ) -> None:
     """Import judgments from a file into a campaign's log: all of them, or none.
 
+    Where systems compete, the file may have votes: model_a, model_b (or left, right), winner, question_id and judge.
     A phase that closes with fewer judgments than its rule needs is refused, with the line, the topic and both numbers.
 
     Examples:
 
       duelpool import campaign.db preferences.txt
+
+      duelpool import systems.db votes.csv
 
       duelpool import campaign.db judgments.txt --rows 1-9713,10698-11681 --phases blocks
 
