@@ -1,7 +1,10 @@
 """swissfinals: it finds the best with few judgments, states its confidence, and learns the weight of a prior."""
 
+from dataclasses import replace
+
 import pytest
 
+from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
 from duelpool.records import Judgment
 from duelpool.seeds import rng_for
@@ -95,3 +98,31 @@ def test_it_orders_the_top_when_asked(size: int) -> None:
     top = [item for level in levels for item in level][:5]
     assert top[0] == truth[0]
     assert len(set(top) & set(truth[:5])) >= 4
+
+
+def test_judgments_of_careless_assessors_count_by_their_weight() -> None:
+    truth = pool_of(12)
+    honest = Loop(SwissFinals(truth, seed=1, cap=None), consistent(truth)).play(batch=10).log
+    lines = [line for line in honest if isinstance(line, Judgment)]
+    turned = [
+        replace(line, left=line.right or "", right=line.left, assessor="careless")
+        for line in lines
+        for _ in range(2)
+    ]
+    believing = SwissFinals(truth, seed=1, cap=None, budget=1000)
+    weighing = SwissFinals(truth, seed=1, cap=None, budget=1000, weights={"careless": 0.1})
+    for strategy in (believing, weighing):
+        for line in (*lines, *turned):
+            strategy.tell(line)
+    assert believing.best_one != truth[0]
+    assert weighing.best_one == truth[0]
+
+
+def test_a_weight_of_one_changes_nothing_and_others_are_refused() -> None:
+    truth = pool_of(12)
+    plain = Loop(SwissFinals(truth, seed=1), noisy(truth, seed=1)).play(batch=10)
+    same = Loop(SwissFinals(truth, seed=1, weights={"": 1.0}), noisy(truth, seed=1)).play(batch=10)
+    assert plain.log == same.log
+    assert plain.strategy.result() == same.strategy.result()
+    with pytest.raises(BadParameter, match="from 0 to 1"):
+        SwissFinals(truth, seed=1, weights={"a": 1.5})

@@ -104,7 +104,8 @@ class SwissFinals:
     once it is that sure that a best item is among those returned; with `epsilon` besides, that the first is as good as
     the best within epsilon; with `top_share`, that the first is in this share of the pool. An item leaves after
     `bad_votes` Bad votes. Items whose chance to be the best is at least `tie_share` of the largest share the first
-    level; with `top` above 1 the answer is an order of single items instead.
+    level; with `top` above 1 the answer is an order of single items instead. `weights` says what a judgment of an
+    assessor is worth, from 0 to 1; of those it doesn't name, 1.
     """
 
     name: ClassVar[str] = "swissfinals"
@@ -134,6 +135,7 @@ class SwissFinals:
         top_share: float | None = None,
         bad_votes: int = 1,
         tie_share: float = 0.3,
+        weights: Mapping[str, float] | None = None,
     ) -> None:
         _check_parameters(
             cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share
@@ -153,6 +155,7 @@ class SwissFinals:
             len(items), budget, cap=cap, finalists=self.finalists, games_per_round=games_per_round
         )
         self._table = WinTable(items, bad_votes=bad_votes)
+        self._weights = _checked_weights(weights or {})
         self._prior = None if prior is None else standardised(prior, self._table.items)
         self._answers: tuple[list[float], list[float], list[float]] = ([], [], [])
         self._seeding: _Seeding | None = None
@@ -174,7 +177,7 @@ class SwissFinals:
             return
         if event.phase == FINALS and self._seeding is None:
             self._seeding = self._seed_now()
-        places = self._table.add(event)
+        places = self._table.add(event, self._weights.get(event.assessor, 1.0))
         self._ranked = self._still_pruning = None
         if places is not None and self._is_time_to_look:
             self._look = self._look_now()
@@ -439,6 +442,15 @@ class SwissFinals:
         levels = [tuple(items[i] for i in level) for level in answer.levels]
         bad = tuple(items[i] for i in np.flatnonzero(self._table.bad).tolist())
         return Levels((*levels, bad) if bad else tuple(levels), answer.certainty)
+
+
+def _checked_weights(weights: Mapping[str, float]) -> Mapping[str, float]:
+    for assessor, weight in weights.items():
+        if not 0 <= weight <= 1:
+            raise BadParameter(
+                f"The weight of a judgment lies from 0 to 1; that of '{assessor}' is {weight}."
+            )
+    return dict(weights)
 
 
 def _lead_written_in(proposal: str) -> float:

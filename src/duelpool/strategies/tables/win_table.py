@@ -48,8 +48,11 @@ class Scores:
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
 
-    def add(self, judgment: Judgment) -> tuple[int, int] | None:
-        """Count one judgment; return the places of its two items, or None when it is ignored."""
+    def add(self, judgment: Judgment, weight: float = 1.0) -> tuple[int, int] | None:
+        """Count one judgment; return the places of its two items, or None when it is ignored.
+
+        Its win counts by its weight. As a game that was played, and as a Bad vote, each judgment counts once.
+        """
         effect = judgment.effect
         if judgment.right is None or judgment.inferred or not effect.usable:
             return None
@@ -60,8 +63,8 @@ class Scores:
         self.games[i] += 1
         self.games[j] += 1
         if effect.left or effect.right:
-            self.score[i] += effect.left - effect.right
-            self.score[j] += effect.right - effect.left
+            self.score[i] += weight * (effect.left - effect.right)
+            self.score[j] += weight * (effect.right - effect.left)
         if effect.left_bad or effect.right_bad:
             for item in judgment.bad_items:
                 self._vote_bad(self.place[item], judgment.assessor)
@@ -90,13 +93,18 @@ class WinTable(Scores):
     def __init__(self, items: Sequence[str], *, bad_votes: int = 1) -> None:
         super().__init__(items, bad_votes=bad_votes)
         self._met = Encounters(len(self.items))
+        self._missing: dict[tuple[int, int], float] = {}  # what wins lack that count less than one
 
-    def add(self, judgment: Judgment) -> tuple[int, int] | None:
+    def add(self, judgment: Judgment, weight: float = 1.0) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it is ignored."""
-        places = super().add(judgment)
+        places = super().add(judgment, weight)
         if places is not None:
+            i, j = places
             effect = judgment.effect
-            self._met.add(*places, effect.left, effect.right)
+            self._met.add(i, j, effect.left, effect.right)
+            if weight != 1:
+                for pair, share in (((i, j), effect.left), ((j, i), effect.right)):
+                    self._missing[pair] = self._missing.get(pair, 0.0) + (1 - weight) * share
         return places
 
     def meetings(self, i: int) -> dict[int, int]:
@@ -109,7 +117,7 @@ class WinTable(Scores):
 
     def won(self, i: int, j: int) -> float:
         """Return how often item i won against item j, a tie as half a win."""
-        return self._met.won(i, j)
+        return self._met.won(i, j) - self._missing.get((i, j), 0.0)
 
     def latest(self, i: int, j: int) -> tuple[float, float]:
         """Return the latest result of two items, a share of the win for each; zeros when they never met."""
@@ -121,11 +129,18 @@ class WinTable(Scores):
         table = np.zeros((len(members), len(members)))
         of = map(self._met.wins_of, members)
         table[...] = [[wins.get(j, 0.0) for j in members] for wins in of] or 0.0
+        if self._missing:
+            table -= [[self._missing.get((i, j), 0.0) for j in members] for i in members]
         return table
 
     def pairs(self) -> DecidedPairs:
         """Return every pair that was decided at least once, by the places of its items."""
-        rows = [(i, j, won, won + lost) for i, j, won, lost in self._met.pairs() if won + lost > 0]
+        less = self._missing
+        counted = (
+            (i, j, won - less.get((i, j), 0.0), lost - less.get((j, i), 0.0)) if less else (i, j, won, lost)
+            for i, j, won, lost in self._met.pairs()
+        )
+        rows = [(i, j, won, won + lost) for i, j, won, lost in counted if won + lost > 1e-9]
         table = np.array(rows).reshape(-1, 4)
         return DecidedPairs(
             table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3]
