@@ -49,6 +49,7 @@ class Wire:
         self.host, self.port = host, port
         self.cookies: dict[str, str] = {}
         self._line: _Line | None = None
+        self._heads: dict[tuple[object, ...], bytes] = {}  # prepared, by what they depend on
 
     async def get(self, path: str, **headers: str) -> Reply:
         return await self.send("GET", path, None, headers)
@@ -65,17 +66,21 @@ class Wire:
     def request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        """Return a request as it is sent."""
+        """Return a request as it is sent; its head is prepared once for all requests that have the same."""
+        key = (method, path, body is None, *(headers or {}).items(), *self.cookies.items())
+        head = self._heads.get(key)
+        if head is None:
+            head = self._heads[key] = self._head(method, path, body is not None, headers)
+        return head + b"\r\n" if body is None else b"%sContent-Length: %d\r\n\r\n%s" % (head, len(body), body)
+
+    def _head(self, method: str, path: str, with_body: bool, headers: Mapping[str, str] | None) -> bytes:
         lines = [f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nAccept: application/json"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in (headers or {}).items()]
         if self.cookies:
             lines.append("Cookie: " + "; ".join(f"{name}={value}" for name, value in self.cookies.items()))
-        if body is None:
-            return "\r\n".join([*lines, "", ""]).encode()
-        lines.append(
-            f"Sec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-        )
-        return "\r\n".join([*lines, "", ""]).encode() + body
+        if with_body:
+            lines.append("Sec-Fetch-Site: same-origin\r\nContent-Type: application/json")
+        return "\r\n".join([*lines, ""]).encode()
 
     async def send_raw(self, request: bytes) -> Reply:
         """Send a request that is ready, and wait for its complete reply."""
