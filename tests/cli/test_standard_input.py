@@ -48,6 +48,7 @@ FILES = {
         for at in "12"
         for name in "ab"
     ),
+    "late.jsonl": '{"question": "q1", "system": "late", "answer": "late to 1"}\n',
     "groups.txt": "one ours\ntwo theirs\n",
     "people.txt": "anna ours\nben theirs\n",
     "twins.txt": "1 a a2\n",
@@ -66,6 +67,8 @@ READS = {
     ("pool", "runs"): "pool one.run two.run",
     ("pool", "more_runs"): "pool one.run --runs two.run",
     ("pool", "answers"): "pool --answers answers.jsonl",
+    ("join", "answers"): "join systems.db late.jsonl",
+    ("join", "texts"): "join systems.db late.jsonl --texts texts.tsv",
     ("pool", "pages"): "pool --pages one.run --pages two.run --texts texts.tsv",
     ("pool", "qrels"): "pool one.run --qrels qrels.txt",
     ("pool", "prefs"): "pool --prefs votes.txt",
@@ -231,6 +234,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for store in ("c.db", "judged.db"):
             call(f"pool one.run --texts texts.tsv --strategy allpairs -o {store}".split())
         call(["import", "judged.db", "judged.jsonl"])
+        call("pool --answers answers.jsonl -o systems.db".split())
         call(["budget", "plan", "--metric", "P@6", "--n", "20", "--seed", "1", "runs", "-o", "plan.jsonl"])
         given = ("--metric", "Given", "--n", "3", "--seed", "1", "--weights", "weights.txt")
         call(["budget", "plan", *given, "-o", "given.jsonl"])

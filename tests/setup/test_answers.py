@@ -11,7 +11,10 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.log import systems
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter
+from duelpool.files import read_answers
+from duelpool.records import Answer, Outcome
 from duelpool.setup import Draft, Files, Rules, build_draft, read_files
+from duelpool.setup.joining import join
 from duelpool.store import Store, holdings, open_store
 from support.stores import BACK_ENDS, new_target
 
@@ -152,3 +155,27 @@ def test_what_does_not_go_with_answers(
     assert done.exit_code == 2
     assert problem in " ".join((done.stderr or done.output).split())
     assert not Path("x.db").exists()
+
+
+def test_a_system_joins_later_and_keeps_votes(store: Store, tmp_path: Path) -> None:
+    campaign, _ = draft_of(answers(tmp_path, 2, 2)).ready().create(store, "c")
+    campaign.enrol("anna")
+    question = campaign.next_question("anna")
+    assert question is not None
+    campaign.answer(question.id, "anna", Answer(Outcome.LEFT))
+    cited = {"citations": [{"id": "d", "text": "cited"}]}
+    rows: list[dict[str, Any]] = [
+        {"question_id": "q0", "system": "new", "answer": "0 to 0", **cited},
+        {"question": "Question 1?", "system": "new", "answer": "better", **cited},
+        {"question": "Other?", "system": "new", "answer": "x"},
+    ]
+    read = read_answers([write(tmp_path / "late.jsonl", *rows)])
+    assert join(campaign, read, dry_run=True).systems == {"new": 2}
+    joined = join(campaign, read)
+    assert (joined.systems, joined.identical, len(joined.unknown)) == ({"new": 2}, 1, 1)
+    assert campaign.read(lambda tx: list(systems.systems(tx))) == ["new", "secret-0", "secret-1"]
+    again = Campaign.open(store, "c")
+    left = {each.pair for _ in range(9) if (each := again.next_question("anna")) is not None}
+    assert left
+    with pytest.raises(BadParameter, match="'new' already"):
+        join(campaign, read)

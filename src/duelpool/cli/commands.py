@@ -37,6 +37,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "assign": "campaign.assign:assign",
         "budget": "evaluation.budget:budget",
         "challenge": "campaign.challenge:challenge",
+        "join": "campaign.join:join",
         "llm": "campaign.llm:llm",
         "prompt": "campaign.llm:prompt",
         "compare": "evaluation.compare:compare",

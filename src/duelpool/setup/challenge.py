@@ -44,7 +44,7 @@ def find_challenges(
     if campaign.live.goal.of_systems:
         raise BadParameter(
             f"The goal of the campaign is '{campaign.live.goal}': its items don't compete for the best.",
-            remedy="Add the run's answers with `Campaign.add_items` and `Campaign.add_system`.",
+            remedy="A further system joins with `duelpool join STORE ANSWERS`.",
         )
     if depth < 1:
         raise BadParameter(f"The depth is 1 or more, not {depth}.")
