@@ -234,7 +234,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for store in ("c.db", "judged.db"):
             call(f"pool one.run --texts texts.tsv --strategy allpairs -o {store}".split())
         call(["import", "judged.db", "judged.jsonl"])
-        call("pool --answers answers.jsonl -o systems.db".split())
+        call(["pool", "--answers", "answers.jsonl", "-o", "systems.db"])
         call(["budget", "plan", "--metric", "P@6", "--n", "20", "--seed", "1", "runs", "-o", "plan.jsonl"])
         given = ("--metric", "Given", "--n", "3", "--seed", "1", "--weights", "weights.txt")
         call(["budget", "plan", *given, "-o", "given.jsonl"])

@@ -1,5 +1,7 @@
 """A small collection other than the demo's, in the file formats that the tutorial names."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 CITIES = {
@@ -22,7 +24,7 @@ TEXTS = (
 
 
 def write_tiny_collection(folder: Path) -> None:
-    """Write topics, passages, qrels and two runs."""
+    """Write topics, passages, qrels and two runs; answers of five systems, and of one that comes later."""
     runs = folder / "runs"
     runs.mkdir(parents=True)
     topics, passages, qrels = [], [], []
@@ -42,3 +44,28 @@ def write_tiny_collection(folder: Path) -> None:
     (folder / "qrels.txt").write_text("\n".join(qrels) + "\n", encoding="utf-8")
     for run, lines in ranked.items():
         (runs / f"{run}.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "answers.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in answers()), encoding="utf-8"
+    )
+    late = [row for row in answers() if row["system"] == "long-context"]
+    changed = [{**row, "system": "rag-v3", "answer": f"{row['answer']} [1]"} for row in late]
+    (folder / "version-3.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in changed), encoding="utf-8"
+    )
+
+
+ANSWERS = {
+    "rag-v1": "The {river}.",
+    "rag-v2": "The **{river}** flows through the city, past its old town.",
+    "no-search": "I believe that it is the {river}, but I can't be sure.",
+    "long-context": "- The river is the **{river}**.\n- It reaches the city from the south.",
+    "baseline": "The city lies on a river, and floods were common.",
+}
+
+
+def answers() -> Iterator[dict[str, str]]:
+    """Yield the answers of five systems to the questions."""
+    for topic, (question, river) in CITIES.items():
+        for system, text in ANSWERS.items():
+            answer = text.format(river=river)
+            yield {"question_id": topic, "question": question, "system": system, "answer": answer}
