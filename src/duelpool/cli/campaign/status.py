@@ -19,7 +19,9 @@ from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
 
 RESULTS_AT_ONCE = 200
-"""Results that take long and are worked out by one call, at most; they are stored."""
+"""Results that take long and are worked out by one call that states them, at most; they are stored."""
+RESULTS_BESIDE = 4
+"""The same for a call that shows the progress alone: it takes a second or two, however many topics there are."""
 
 
 def status(
@@ -47,7 +49,7 @@ def status(
         opened(store, campaign_name) as campaign,
         progress_bar("Reading", len(campaign.live.heads())) as advance,
     ):
-        turns = Turns(RESULTS_AT_ONCE)
+        turns = Turns(RESULTS_AT_ONCE if certainty or as_json else min(RESULTS_BESIDE, RESULTS_AT_ONCE))
         work_out(campaign, turns)
         now = look(campaign, advance, turns)
     if as_json:
