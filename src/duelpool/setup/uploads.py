@@ -24,13 +24,17 @@ from duelpool.durable import give_name
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, UnknownName
 from duelpool.setup.inputs import Files
 
-KINDS = ("runs", "qrels", "prefs", "topics", "texts", "tests", "groups")
-"""What an uploaded file can be; there may be several runs, and one of each other kind."""
+KINDS = ("answers", "runs", "qrels", "prefs", "topics", "texts", "tests", "groups")
+"""What an uploaded file can be."""
+
+SEVERAL = ("answers", "runs")
+"""The kinds of which there may be several files, and not one alone."""
 
 ARCHIVE = "archive"
 """A zip of a folder: the kinds of its files go by their names."""
 
 _STARTS = {
+    "answers": ("answer", "response"),
     "qrels": ("qrel", "grades"),
     "prefs": ("pref",),
     "topics": ("topic", "queries", "questions"),
@@ -113,7 +117,7 @@ class UploadFolder:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def files(self, tests: str | None = None) -> Files:
+    def files(self, tests: str | None = None, *, fields: str = "", pages: bool = False) -> Files:
         """Return the files for reading; `tests` is the source of test pairs where there is no file of them."""
         one = {kind: str(paths[0]) if (paths := self.of(kind)) else None for kind in KINDS}
         runs = tuple(str(path) for path in self.of("runs"))
@@ -125,6 +129,9 @@ class UploadFolder:
             one["texts"],
             one["tests"] or tests,
             one["groups"],
+            tuple(str(path) for path in self.of("answers")),
+            fields if self.of("answers") else "",
+            pages,
         )
 
     def listed(self) -> list[tuple[str, str, int]]:
@@ -209,7 +216,7 @@ class UploadFolder:
         """Move a complete file into its place, where it replaces one of the same name or kind."""
         with part.open("rb") as data:
             unpacked = self._unpacked_size(data, name)
-        others = [path for path in self.of(kind) if kind == "runs" and path.name != name]
+        others = [path for path in self.of(kind) if kind in SEVERAL and path.name != name]
         if len(others) >= self.limits.files:
             raise TooMuch(f"There are more than {self.limits.files:,} files.", remedy="Send fewer.")
         whole = sum(size for _, _, size in self.listed()) + unpacked
@@ -221,7 +228,7 @@ class UploadFolder:
             )
         place = self.folder / kind
         place.mkdir(mode=0o700, exist_ok=True)
-        if kind != "runs":
+        if kind not in SEVERAL:
             for other in self.of(kind):
                 other.unlink(missing_ok=True)
         give_name(part, place / name)
@@ -300,7 +307,7 @@ class UploadFolder:
     ) -> None:
         whole = 0
         for member, kind, name in wanted:
-            if any(path.name == name for path in fresh.of(kind)) or (kind != "runs" and fresh.of(kind)):
+            if any(path.name == name for path in fresh.of(kind)) or (kind not in SEVERAL and fresh.of(kind)):
                 raise BadFile.at(
                     member.filename, None, f"The archive has another file of {kind} already.", "Keep one."
                 )
@@ -341,8 +348,8 @@ class UploadFolder:
             return "runs", name
         raise BadRecord(
             f"The kind of '{path}' in the archive isn't clear.",
-            remedy="Put runs into a folder 'runs'; begin other names with qrels, prefs, topics, passages, tests "
-            "or groups.",
+            remedy="Put runs into a folder 'runs'; begin other names with answers, qrels, prefs, topics, passages, "
+            "tests or groups.",
         )
 
 

@@ -115,6 +115,49 @@ def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     )
 
 
+ANSWERS = "prompt,model,output\n" + "".join(
+    f"Question {at}?,secret-{name},{name} says {at}\n"
+    for at in range(3)
+    for name in "abc"
+    if (at, name) != (2, "c")
+)
+
+
+def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> None:
+    page = people().page
+    enter(site, page)
+    # fields that aren't found are told with the names that are there; mapped, the answers are read
+    page.set_input_files("#send-answers", [file("answers.csv", ANSWERS.replace("output", "said"))])
+    page.click("form.files button")
+    page.wait_for_selector("#trouble")
+    assert "answers/answers.csv:2" in page.inner_text("#trouble")
+    assert "Found: prompt, model, said" in page.inner_text("#trouble")
+    page.fill("#fields", "answer=said")
+    page.click("#again")
+    page.wait_for_selector("#pairs")
+    assert (page.inner_text("#pairs"), page.inner_text("#runs")) == ("7", "3")
+    assert "1 systems miss answers (first: secret-c, 1)" in page.inner_text("#pools")
+    assert page.query_selector("#forecasts") is None
+    look_with_axe(page, "answers")
+    for goal, strategy, problem in (
+        ("compare:secret-a,none", "", "no system 'none'"),
+        ("systems", "swissfinals", "finds the best items of a topic"),
+        ("worst", "", "no goal 'worst'"),
+    ):
+        page.fill("#goal", goal)
+        page.fill("#strategy", strategy)
+        page.click("#again")
+        page.wait_for_function("text => document.body.innerText.includes(text)", arg=problem)
+    page.fill("#goal", "")
+    page.fill("#strategy", "")
+    page.fill("#name", "From answers")
+    page.click("#again")
+    page.wait_for_selector("#pairs")
+    page.click("#make")
+    page.wait_for_selector(".figures")
+    assert newest(site).settings.goal == "systems"
+
+
 def test_a_setting_changes_after_a_preview_of_its_effect(site: Site, people: People) -> None:
     campaign = site.campaign(topics=1, items=3)
     page = people().page

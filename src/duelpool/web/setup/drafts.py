@@ -21,7 +21,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import NotFound
 from duelpool.durable import give_name
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe
+from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe, planned_cost
 from duelpool.setup.reading import read_uploads
 from duelpool.setup.uploads import Limits, UploadFolder
 from duelpool.store import Store, StoreError, holdings, log
@@ -75,7 +75,7 @@ class SavedDraft:
 
     def save(self, options: Options) -> None:
         """Save the options."""
-        options.settings()  # refuses invalid settings
+        options.settings(bool(self.uploads.of("answers")))  # refuses invalid settings
         _write(self.folder / "options.json", options.model_dump_json())
 
     # ---- the dry run
@@ -95,16 +95,21 @@ class SavedDraft:
     def _run(self, files: object, options: Options) -> DryRun:
         try:
             with self.uploads.without_folder():
-                named = self.uploads.files(options.tests or None)
+                named = self.uploads.files(options.tests or None, fields=options.fields, pages=options.pages)
                 if not named:
                     raise BadParameter(
-                        "There is nothing to pool yet.", remedy="Upload runs, qrels or preferences."
+                        "There is nothing to pool yet.", remedy="Upload answers, runs, qrels or preferences."
                     )
-                if self._inputs is None or self._inputs[0] != files:
-                    self._inputs = (files, read_uploads(named))
+                key = (files, options.fields)
+                if self._inputs is None or self._inputs[0] != key:
+                    self._inputs = (key, read_uploads(named))
                 inputs = dataclasses.replace(self._inputs[1], files=named)
-                draft = build_draft(inputs, options.settings(), options.rules(), share=options.share)
+                settings = options.settings(named.of_systems)
+                draft = build_draft(inputs, settings, options.rules(), share=options.share)
                 observed = self._observed(options.learn_from)
+                if settings.goal != "best":  # there is nothing to compare by simulation
+                    planned_cost(draft)  # refuses systems with which the goal can't be reached
+                    return DryRun(draft, self._not_ready(draft))
                 comparison = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
                 return DryRun(draft, self._not_ready(draft), observed, comparison)
         except DuelpoolError as error:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
+from duelpool.campaign.settings.settings import refuse_topic_strategy
 from duelpool.setup import Rules
 from duelpool.web.i18n import catalogue
 
@@ -30,7 +31,9 @@ class Options(BaseModel):
     """How pools are built, how people judge, what they are paid, and what they read first.
 
     Money is in minor units. `share` makes a pilot of a share of the topics; `learn_from` names a campaign of
-    this store, by id, whose judges are simulated; `max_cost` caps what is recommended.
+    this store, by id, whose judges are simulated; `max_cost` caps what is recommended. An empty `goal` goes by the
+    files: systems with answers and with `pages`, else best. An empty `strategy` is the goal's own. `fields` maps the
+    names in files of answers.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -41,7 +44,10 @@ class Options(BaseModel):
     relevant_from: Annotated[float, Field(allow_inf_nan=False)] | None = None
     keep_ungraded: bool = False
     keep_twins: bool = False
-    strategy: Line = DEFAULTS.strategy
+    goal: Line = ""
+    fields: Line = ""
+    pages: bool = False
+    strategy: Line = ""
     judges: Judges = DEFAULTS.judges
     cap: Annotated[int, Field(ge=SETTINGS["cap"].least, le=1000)] = DEFAULTS.cap
     tests: Literal["", "auto", "none"] = ""
@@ -55,10 +61,13 @@ class Options(BaseModel):
     max_cost: Amount | None = None
     learn_from: Line = ""
 
-    def settings(self) -> Settings:
-        """Return the campaign's settings."""
+    def settings(self, of_systems: bool = False) -> Settings:
+        """Return the campaign's settings; without a goal, it is that of its files."""
+        goal = self.goal or ("systems" if of_systems or self.pages else DEFAULTS.goal)
+        refuse_topic_strategy(goal, self.strategy)
         return Settings(
-            strategy=self.strategy,
+            goal=goal,
+            strategy=self.strategy or DEFAULTS.strategy,
             seed=self.seed,
             judges=self.judges,
             cap=self.cap,
@@ -74,7 +83,7 @@ class Options(BaseModel):
         return Rules(self.depth, self.thin, self.relevant_from, self.keep_ungraded, self.keep_twins)
 
 
-TICKED = ("keep_ungraded", "keep_twins")
+TICKED = ("keep_ungraded", "keep_twins", "pages")
 OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost")
 
 

@@ -34,6 +34,12 @@ router = APIRouter(include_in_schema=False)
 
 FILES_AT_MOST = 1000
 SENT = (
+    (
+        "answers",
+        "Answers of systems",
+        "question, system and answer: JSON lines, CSV, TSV, Parquet, TREC RAG, promptfoo, Inspect; several",
+        True,
+    ),
     ("runs", "Runs", "topic Q0 docno rank score tag; several", True),
     ("qrels", "Grades", "topic 0 docno grade", False),
     ("topics", "Questions", "id<tab>text, JSON lines, or TREC topics", False),
@@ -191,7 +197,7 @@ def _taken(caller: SetupCaller, name: str, files: list[tuple[str, UploadFile]]) 
     taken: list[tuple[str, str]] = []
     try:
         if not files:
-            raise BadParameter("No file was chosen.", remedy="Choose runs, grades or an archive.")
+            raise BadParameter("No file was chosen.", remedy="Choose answers, runs, grades or an archive.")
         for kind, each in files:
             take_in(draft, kind, each.filename or "", each.file)
             taken.append((kind, each.filename or ""))

@@ -7,6 +7,7 @@ from typing import Any
 from duelpool.errors import DuelpoolError
 from duelpool.files import describe
 from duelpool.setup import Draft, Forecast, Observed, Recommendation, above_limit, planned_cost
+from duelpool.setup.comparisons import pairs_of_answers
 from duelpool.web.setup.drafts import DryRun, SavedDraft
 from duelpool.web.setup.options import Options
 
@@ -35,7 +36,8 @@ class PoolSize:
 class PoolFigures:
     """The pools of a draft: sizes, duplicates, missing texts, and what was left out.
 
-    Lists are cut after twenty; `pilot_of` is the number of topics of which a pilot takes a share.
+    `pairs` is the number of pairs of items, `missing_answers` the questions that a system didn't answer. Lists are cut
+    after twenty; `pilot_of` is the number of topics of which a pilot takes a share.
     """
 
     topics: int
@@ -58,6 +60,10 @@ class PoolFigures:
     topics_without_runs: list[str]
     test_pairs: int
     runs: int
+    strategy: str
+    goal: str
+    pairs: int
+    missing_answers: dict[str, int]
     judgments: int
     assignments: int
     cost: int
@@ -211,6 +217,10 @@ def _figures(draft: Draft, observed: Observed | None, forecasts: Iterable[Foreca
         topics_without_runs=list(pools.unpooled_topics[:SHOWN_AT_MOST]),
         test_pairs=tests,
         runs=len(draft.inputs.runs),
+        strategy=expected.strategy,
+        goal=draft.settings.goal,
+        pairs=pairs_of_answers(draft),
+        missing_answers={} if draft.inputs.answers is None else draft.inputs.answers.missing,
         judgments=expected.judgments,
         assignments=expected.assignments,
         cost=expected.cost,
@@ -239,6 +249,9 @@ def _warnings(draft: Draft) -> list[str]:
         warnings.append("No runs: there will be no leaderboard.")
     if pools.empty_topics:
         warnings.append(f"{len(pools.empty_topics):,} topics have no items and are left out.")
+    if draft.inputs.answers is not None and (missing := draft.inputs.answers.missing):
+        first = next(iter(missing))
+        warnings.append(f"{len(missing):,} systems miss answers (first: {first}, {missing[first]:,}).")
     if lonely := sum(size == 1 for size in pools.sizes.values()):
         warnings.append(f"{lonely:,} topics have one item: there is nothing to judge in them.")
     return warnings
