@@ -71,14 +71,14 @@ def answer(campaign: Campaign, person: str, outcome: Outcome = Outcome.LEFT) -> 
 
 def test_systems_are_ordered_by_votes_over_all_questions(store: Store) -> None:
     campaign = create(store)
-    assert campaign.settings.strategy == "round-robin"
+    assert campaign.settings.strategy == "systems"
     assert judge_all(campaign, people=2) == 9  # three pairs of different answers to each of three questions
     assert campaign.done
     decided = campaign.decision()
     assert decided.systems is not None
     assert decided.systems.levels == (("A",), ("B",), ("C", "C2"))
     assert decided.topics["q1"].levels == (("a",), ("b",), ("c",))
-    assert {each.strategy for topic in QUESTIONS for each in campaign.judgments(topic)} == {"round-robin/1"}
+    assert {each.strategy for topic in QUESTIONS for each in campaign.judgments(topic)} == {"systems/1"}
     assert audit(store, campaign.id, 6) == []
     now = status(campaign)
     assert all(topic.status.done for topic in now.topics)

@@ -15,7 +15,17 @@ BY_TOPIC = (
 )
 
 
-@pytest.mark.parametrize("name", [*BY_TOPIC, *DECIDERS, "round-robin:votes=2", "compare"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *BY_TOPIC,
+        *DECIDERS,
+        "round-robin:votes=2",
+        "systems:votes=2,aim=first",
+        "compare",
+        "compare systems:votes=2",
+    ],
+)
 @pytest.mark.parametrize("check", DECIDER_CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 def test_contract(name: str, check: Callable[[str], None]) -> None:
     check(name)

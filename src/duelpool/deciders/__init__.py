@@ -25,6 +25,7 @@ from duelpool.deciders.base import (
 from duelpool.deciders.by_topic import ByTopic
 from duelpool.deciders.goals import CampaignGoal, read_goal
 from duelpool.deciders.round_robin import RoundRobin
+from duelpool.deciders.systems import Systems
 from duelpool.deciders.votes import AnswerVotes
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.strategies import STRATEGIES, Strategy
@@ -53,7 +54,7 @@ __all__ = [
     "tell",
 ]
 
-DECIDERS: dict[str, type[Decider]] = {"round-robin": RoundRobin}
+DECIDERS: dict[str, type[Decider]] = {"systems": Systems, "round-robin": RoundRobin}
 """The deciders of systems, the first being the default."""
 
 

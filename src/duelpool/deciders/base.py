@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from duelpool.deciders.goals import CampaignGoal
-from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+from duelpool.records import Judgment, Levels, Pair, PhaseClosed, Proposal
 from duelpool.strategies import Strategy
 
 T = TypeVar("T")
@@ -102,6 +102,10 @@ class Parts(Protocol):
 
     def pending(self, topic: str) -> Sequence[Proposal]:
         """Return what is asked and not told yet."""
+        ...
+
+    def may_ask(self, topic: str, pair: Pair) -> bool:
+        """Whether an open pair of a topic may be asked about now: it isn't pending, nor left out for who is asked."""
         ...
 
     def sizes(self) -> Sequence[float]:
@@ -227,6 +231,9 @@ class _InMemory:
 
     def pending(self, topic: str) -> Sequence[Proposal]:
         return self.waiting.get(topic, ())
+
+    def may_ask(self, topic: str, pair: Pair) -> bool:
+        return all(each.pair != pair for each in self.pending(topic))
 
     def sizes(self) -> Sequence[float]:
         return [len(self.proposals(topic, ALL)) for topic in self.topics]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from duelpool.deciders.base import ONE_VOTE, TopicPool, VoteSource
 from duelpool.deciders.goals import CampaignGoal
@@ -44,6 +44,14 @@ def shares(outcome: Outcome) -> tuple[float, float]:
     return effect.left, effect.right
 
 
+class OpenAnswers(NamedTuple):
+    """Two answers that may get another vote: how many they have, and all systems that it would be about."""
+
+    pair: Pair
+    votes: int
+    about: tuple[tuple[str, str], ...]
+
+
 class AnswerVotes:
     """Counts the votes between a question's answers, and asks about each pair of them `votes` times."""
 
@@ -68,6 +76,7 @@ class AnswerVotes:
         pairs = [pair for pair in combinations(sorted(self._systems), 2) if self._wanted(pair)]
         rng = rng_for(seed, pool.topic, self.name, "order")
         self._order: list[Pair] = [pairs[at] for at in rng.permutation(len(pairs)).tolist()]
+        self._about = {pair: tuple(self.systems_of(pair)) for pair in self._order}
         self._votes: dict[Pair, PairVotes] = {}
         self._between: dict[Pair, PairVotes] = {}  # imported votes between answers of the same text
 
@@ -110,6 +119,18 @@ class AnswerVotes:
         open_pairs = [each for each in open_pairs if each[0] < self.votes]
         open_pairs.sort(key=lambda each: each[0])
         return [Proposal(pair) for _, pair in open_pairs[: max(n, 0)]]
+
+    def open_answers(self) -> list[OpenAnswers]:
+        """Return the pairs of answers that lack votes, in the part's own order."""
+        return [
+            OpenAnswers(pair, count, self._about[pair])
+            for pair in self._order
+            if (count := self.count(pair)) < self.votes
+        ]
+
+    def same_answers(self) -> frozenset[tuple[str, str]]:
+        """Return the pairs of systems that gave the same answer."""
+        return frozenset(pair for systems in self._systems.values() for pair in combinations(systems, 2))
 
     def count(self, pair: Pair) -> int:
         """Return how many votes a pair of answers has."""

@@ -190,8 +190,9 @@ class Contest:
     def settled(self, level: float = 0.95) -> Bools:
         """Return which systems are above which others for good: one may look after every vote, and stop at any time.
 
-        The boundary is that of a normal mixture (Robbins), which holds at all times at once; it is shared out over the
-        comparisons of a system with its neighbours, so that an order that is settled is right at this level.
+        The boundary is that of a normal mixture (Robbins), which holds at all times at once, for each pair. An order is
+        settled when all neighbours are: it is wrong only if a pair that is truly the other way round is settled while
+        all others are settled too, so that no share of the level is lost to their number.
         """
         n = len(self.systems)
         if self._settled and level == 0.95:
@@ -211,7 +212,7 @@ class Contest:
         """Return how many standard errors a difference must have to be settled, for these standard errors."""
         import scipy
 
-        alpha = (1 - level) / max(1, len(self.systems) - 1)
+        alpha = 1 - level
         with np.errstate(divide="ignore"):
             information = np.where(errors > 0, _TYPICAL**2 / np.maximum(errors, 1e-12) ** 2, 0.0)
             square = (1 + 1 / np.maximum(information, 1e-12)) * (

@@ -4,7 +4,8 @@
     decider_contract("round-robin")      # raises ContractError, which names the broken promise
 
 A name is that of a row of `DECIDERS`, with or without parameters, `by-topic` with a strategy's name after a space, or
-`compare` for two systems. Each check of `DECIDER_CHECKS` plays a whole campaign in memory.
+`compare` for two systems, with a decider's name after a space. Each check of `DECIDER_CHECKS` plays a whole campaign in
+memory.
 """
 
 from collections import Counter
@@ -56,7 +57,7 @@ def contract_decider(name: str, seed: int, pools: Sequence[TopicPool], cap: int 
     def make(pool: TopicPool) -> Strategy:
         return make_strategy(strategy, pool.items, seed=seed, topic=pool.topic, cap=cap)
 
-    spec = "round-robin" if kind == "compare" else kind
+    spec = (strategy or "round-robin") if kind == "compare" else kind
     return Deciding(make_decider(goal, spec, seed=seed, cap=cap, make=make), pools)
 
 

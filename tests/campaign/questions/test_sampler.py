@@ -52,6 +52,9 @@ class FixedTopics:
     def pending(self, topic: str) -> list[Proposal]:
         return []
 
+    def may_ask(self, topic: str, pair: tuple[str, str]) -> bool:
+        return True
+
     def stamp(self, topic: str) -> object:
         return None
 

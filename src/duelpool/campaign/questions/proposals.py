@@ -285,6 +285,7 @@ class TopicsNow:
         among = heads if topics is None else topics
         self.topics = [topic for topic in among if not skipped or topic in outstanding.skipped]
         self._all: dict[str, int] | None = None
+        self._pending_pairs: dict[str, set[tuple[str, str]]] = {}
 
     @property
     def all_topics(self) -> list[str]:
@@ -326,6 +327,16 @@ class TopicsNow:
     def pending(self, topic: str) -> list[Proposal]:
         """Return what is leased to anyone, and what waits for its assignment."""
         return [*self._outstanding.leased.get(topic, ()), *self._live.held(topic, self._head(topic))]
+
+    def may_ask(self, topic: str, pair: tuple[str, str]) -> bool:
+        """Whether this person may be asked about an open pair of a topic now."""
+        if pair in self._outstanding.own.get(topic, ()) or pair in self._outstanding.parked.get(topic, ()):
+            return False
+        if (pair in self._outstanding.skipped.get(topic, ())) != self._skipped:
+            return False
+        if topic not in self._pending_pairs:
+            self._pending_pairs[topic] = {each.pair for each in self.pending(topic)}
+        return pair not in self._pending_pairs[topic]
 
     def sizes(self) -> list[float]:
         """Return about how many open questions each topic has, without asking any strategy."""
