@@ -408,7 +408,7 @@ def test_every_option_of_a_draft_is_refused_or_shown_literally(
         else:
             assert _plain(page.input_value(f"#{name}")) == _plain(text), name
             shown.add(name)
-    assert shown == {"name", "consent", "guidelines"}
+    assert shown == {"name", "consent", "guidelines", "fields"}
 
 
 def _read_by_a_worker(worker: Person, link: str) -> None:
