@@ -21,6 +21,9 @@ TEMPLATES = {path.name: path.read_text(encoding="utf-8") for path in templating.
 OTHERS = sorted(set(FILES) - {"en"})
 
 
+ANSWERS = "@answers"  # what is said otherwise where answers of systems are judged
+
+
 def placeholders(text: str) -> list[str]:
     return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name is not None)
 
@@ -100,7 +103,20 @@ def put_together() -> set[str]:
 def test_the_catalogue_has_exactly_the_keys_of_the_pages() -> None:
     wanted = asked_for() | put_together()
     assert wanted - set(ENGLISH) == set()
-    assert set(ENGLISH) - wanted == set()
+    own = {key for key in ENGLISH if key.endswith(ANSWERS)}
+    assert set(ENGLISH) - own - wanted == set()
+    assert {key.removesuffix(ANSWERS) for key in own} <= wanted
+
+
+def test_texts_about_answers_stand_for_the_usual_ones() -> None:
+    texts = catalogue("en").about("answers")
+    assert texts("judge.ask") == "Which answer is better?"
+    assert [each["id"] for each in texts.listed("check")] == ["c1", "c2"]
+    assert texts("judge.undo") == "Undo"
+    assert texts.about("other")("judge.ask") == texts("judge.ask")
+    shown = {key: str(text) for key, text in texts.all().items() if not key.endswith(ANSWERS)}
+    grades = ("judge.count.grade", "judge.only", "judge.ask.grade", "judge.ask.grade.criterion")
+    assert [key for key, text in shown.items() if "passage" in text.lower() and key not in grades] == []
 
 
 def test_the_catalogue_has_the_keys_of_the_scripts() -> None:
@@ -116,7 +132,9 @@ def test_the_catalogue_has_the_keys_of_the_scripts() -> None:
         re.findall(r'^  "?([a-z-]+)"?: \[', (templating.STATIC / "js" / "keys.js").read_text(), re.MULTILINE)
     )
     assert keyed <= set(acts)
-    assert keyed - {"undo", "context", "note", "highlight", "help"} <= {str(outcome) for outcome in Outcome}
+    assert keyed - {"undo", "context", "note", "together", "highlight", "help"} <= {
+        str(outcome) for outcome in Outcome
+    }
 
 
 def test_a_text_without_values_keeps_its_placeholders() -> None:

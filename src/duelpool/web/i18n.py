@@ -16,6 +16,7 @@ class Catalogue:
     def __init__(self, lang: str, own: Mapping[str, Any], english: Mapping[str, Any]) -> None:
         self.lang = lang
         self._texts = {**english, **own}
+        self._kinds: dict[str, Catalogue] = {}
 
     def __call__(self, key: str, **values: object) -> str:
         """Return the text of a key with the values filled in; an unknown key is its own text."""
@@ -30,6 +31,16 @@ class Catalogue:
         """Return the entries of a key that holds a list, such as the check's questions."""
         entries = self._texts.get(key, ())
         return entries if isinstance(entries, list) else ()
+
+    def about(self, kind: str) -> "Catalogue":
+        """Return the catalogue for campaigns of a kind: a text `key@kind` stands for `key` there."""
+        if kind not in self._kinds:
+            ending = f"@{kind}"
+            own = {
+                key.removesuffix(ending): text for key, text in self._texts.items() if key.endswith(ending)
+            }
+            self._kinds[kind] = Catalogue(self.lang, own, self._texts)
+        return self._kinds[kind]
 
     def all(self) -> Mapping[str, Any]:
         """Return all texts by key."""

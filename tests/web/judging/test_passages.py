@@ -76,6 +76,8 @@ def test_markdown_is_rendered() -> None:
 def test_headings_of_a_passage_are_below_those_of_the_page() -> None:
     tags = Seen(markdown("\n\n".join(f"{'#' * level} x" for level in range(1, 7)))).tags
     assert tags == ["h3", "h4", "h5", "h6", "h6", "h6"]
+    tags = Seen(markdown("### x\n\n##### y\n\n#### z\n\n# w\n\n## v")).tags
+    assert tags == ["h3", "h4", "h4", "h3", "h4"]  # no level is left out
 
 
 def test_links_are_text_in_passages_and_links_in_the_campaigns_texts() -> None:

@@ -154,9 +154,9 @@ def test_nothing_reveals_items_or_the_origin_of_a_question(tmp_path: Path) -> No
         question = person.work()["questions"][0]
         assert set(question) == {
             *("id", "attempt", "kind", "topic", "criterion", "left", "right", "outcomes", "grades", "terms"),
-            "expires_in",
+            *("expires_in", "of"),
         }
-        assert set(question["left"]) <= {"format", "title", "text"}
+        assert set(question["left"]) == {"format", "title", "text", "sources"}
         text = person.page().text + json.dumps(person.work())
         text = re.sub(r"[\w.-]{16,}", "", text)  # ids and signatures, which may hold any letters by chance
         assert not re.search(r"z\d|test-\d|prefbest|prune", text)

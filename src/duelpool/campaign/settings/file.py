@@ -7,6 +7,7 @@ from typing import Any
 
 from duelpool.campaign.settings.changes import changed
 from duelpool.campaign.settings.settings import Settings, check_names, refuse_topic_strategy
+from duelpool.deciders import read_goal
 from duelpool.errors import BadFile, DuelpoolError
 from duelpool.files.source import read_source
 
@@ -17,12 +18,14 @@ def read_settings(path: str, options: Settings) -> Settings:
     options_set = {name: value for name, value in options.as_json().items() if value != defaults[name]}
     try:
         check_names(values)
+        goal = str(options_set.get("goal", values.get("goal", defaults["goal"])))
         if "strategy" in values:
-            refuse_topic_strategy(
-                str(options_set.get("goal", values.get("goal", defaults["goal"]))), values["strategy"]
-            )
+            refuse_topic_strategy(goal, values["strategy"])
             if options.strategy == Settings(goal="systems").strategy:  # the goal's default: the file's counts
                 options_set.pop("strategy", None)
+        options_set.pop("ties", None)  # which no option says
+        if "ties" not in values:
+            options_set["ties"] = read_goal(goal).of_systems
         return Settings.from_json({**values, **options_set})
     except DuelpoolError as error:
         raise BadFile.at(path, None, error.problem, error.remedy) from error

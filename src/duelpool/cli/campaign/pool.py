@@ -196,6 +196,7 @@ def pool(
         fee_percent=fee,
         budget=budget,
         guidelines=_text(guidelines) if guidelines else "",
+        ties=read_goal(goal).of_systems,
     )
     settings = read_settings(settings_file, options) if settings_file else options
     of_systems = read_goal(settings.goal).of_systems

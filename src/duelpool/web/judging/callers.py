@@ -92,6 +92,8 @@ def current_visit(request: Request, campaign: str) -> Visit:
     visitor = settled(flow, visitor, address_of(request))
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     texts = language_of(request, visitor.lang, flow.campaign.settings.languages)
+    if flow.campaign.live.goal.of_systems:
+        texts = texts.about("answers")
     return Visit(request, flow, links, visitor, texts, {})
 
 

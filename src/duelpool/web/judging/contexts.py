@@ -103,6 +103,7 @@ def _judge_page(visit: Visit, place: Place) -> dict[str, Any]:
             "same": settings.same,
             "kind": str(settings.kind),
             "judges": settings.judges,
+            "answers": visit.flow.campaign.live.goal.of_systems,
         },
     }
 

@@ -6,6 +6,7 @@ without any permission.
 """
 
 import re
+from collections.abc import Collection
 from functools import cache
 from html import escape
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 import nh3
 from markdown_it import MarkdownIt
 
-from duelpool.records import Passage
+from duelpool.records import Passage, SourceText
 
 _BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr", "br"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"strong", "em", "s", "code", "img"}
-_HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6", "h6": "h6"}  # the page has h1 and h2
+_ABOVE = 2  # headings of the page: h1 and h2
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/]+={0,2}", re.ASCII)
 
 
@@ -57,6 +58,37 @@ def shown(passage: Passage, frame_src: str = "") -> dict[str, Any]:
     return {"format": "text", "title": title, "text": text}
 
 
+def sources(passage: Passage) -> list[dict[str, str]]:
+    """Return what an answer rests on, as the page gets it; an id or an address is shown where there is nothing else."""
+    return [
+        {"title": each.title or ("" if each.text else each.url or each.id), "text": each.text}
+        for each in passage.sources
+        if each.kind != "result"
+    ]
+
+
+def is_page(passage: Passage | None) -> bool:
+    """Return whether an item is a page of results."""
+    return passage is not None and bool(passage.sources) and all(map(_is_result, passage.sources))
+
+
+def results(passage: Passage, shared: Collection[str] = ()) -> dict[str, Any]:
+    """Return a page of results as the page gets it; `shared` are the ids of results that the other one has, too."""
+    rows = [
+        {
+            "title": each.title,
+            "text": each.text or ("" if each.title else each.id),
+            "shared": each.id in shared,
+        }
+        for each in passage.sources
+    ]
+    return {"format": "results", "title": passage.title, "results": rows, "sources": []}
+
+
+def _is_result(source: SourceText) -> bool:
+    return source.kind == "result"
+
+
 def frame_document(text: str, title: str = "") -> str:
     """Return an HTML passage as a document of its own, to be served with a policy that forbids everything."""
     return (
@@ -72,17 +104,20 @@ def frame_document(text: str, title: str = "") -> str:
 @cache
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    reader.add_render_rule("heading_open", _heading)
-    reader.add_render_rule("heading_close", _heading)
+    reader.core.ruler.push("levels", _set_levels)
     reader.add_render_rule("image", _picture)
     reader.validateLink = _is_safe_address  # type: ignore[assignment, method-assign]
     return reader
 
 
-def _heading(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
-    """Put a passage's headings below those of the page."""
-    tokens[at].tag = _HEADINGS[tokens[at].tag]
-    return str(renderer.renderToken(tokens, at, options, env))
+def _set_levels(state: Any) -> None:
+    """Put a passage's headings below those of the page, with no level left out."""
+    outer: list[str] = []
+    for token in state.tokens:
+        if token.type == "heading_open":
+            outer = [tag for tag in outer if tag < token.tag] + [token.tag]
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(_ABOVE + len(outer), 6)}"
 
 
 def _picture(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:

@@ -321,6 +321,8 @@ def context(visit: Looking, question: str) -> Response:
             for at in rng.permutation(len(topic.snippets))
         ]
         return JSONResponse({"snippets": shown[:CONTEXT_AT_MOST]})
+    if campaign.live.goal.of_systems:  # the other items are answers of the systems that are compared
+        return JSONResponse({"snippets": []})
     judged = (asked.left,) if asked.right is None else (asked.left, asked.right)
     # One item of a test pair isn't in the pool. It is context of the topic's other questions like any other item, so
     # that neither the number of texts nor a comparison of several contexts shows which item that is.

@@ -46,12 +46,30 @@ def terms_of(topic: Topic) -> list[str]:
 
 def passage_json(passage: Passage, frame: str = "") -> Mapping[str, Any]:
     """Return a passage as the page gets it; `frame` is where its HTML is served alone."""
-    return _rendered(passage) if passage.format == "markdown" else passages.shown(passage, frame)
+    if passage.format == "markdown":
+        return _rendered(passage)
+    return {**passages.shown(passage, frame), "sources": passages.sources(passage)}
 
 
 @lru_cache(maxsize=1024)
 def _rendered(passage: Passage) -> Mapping[str, Any]:
-    return passages.shown(passage)
+    return {**passages.shown(passage), "sources": passages.sources(passage)}
+
+
+def _sides(left: Passage, right: Passage | None, frame: str) -> dict[str, Any]:
+    """Return both texts as the page gets them; of two pages of results, those that both have are marked."""
+    if right is not None and passages.is_page(left) and passages.is_page(right):
+        shared = {each.id for each in left.sources} & {each.id for each in right.sources}
+        return {
+            "left": passages.results(left, shared),
+            "right": passages.results(right, shared),
+            "of": "pages",
+        }
+    return {
+        "left": passage_json(left, f"{frame}/left"),
+        "right": None if right is None else passage_json(right, f"{frame}/right"),
+        "of": "texts",
+    }
 
 
 def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
@@ -93,8 +111,7 @@ class Sheets:
             "kind": str(kind),
             "topic": topic_json(sheet.topic),
             "criterion": question.criterion,
-            "left": passage_json(sheet.left, f"{frame}/left"),
-            "right": None if sheet.right is None else passage_json(sheet.right, f"{frame}/right"),
+            **_sides(sheet.left, sheet.right, frame),
             "outcomes": outcomes_of(self.campaign, kind),
             "grades": grades_json(settings.scale, settings.grades, texts) if kind is Kind.GRADE else [],
             "terms": terms_of(sheet.topic),

@@ -15,6 +15,7 @@ export const DEFAULTS = {
   undo: ["U"],
   context: ["C"],
   note: ["N"],
+  together: ["L"],
   highlight: ["H"],
   help: ["?"],
 };

@@ -20,8 +20,8 @@ export class Options {
   #listening = null; // the action that waits for its key
 
   constructor(words, changed) {
-    const { size = "normal", highlight = true, keysOn = true, keys = {} } = stored();
-    Object.assign(this, { size, highlight, keysOn, keymap: new Keymap(keys) });
+    const { size = "normal", highlight = true, keysOn = true, together = false, keys = {} } = stored();
+    Object.assign(this, { size, highlight, keysOn, together, keymap: new Keymap(keys) });
     this.#words = words;
     this.#changed = changed;
     for (const radio of document.querySelectorAll('input[name="size"]')) {
@@ -38,9 +38,9 @@ export class Options {
 
   set(values) {
     Object.assign(this, values);
-    const { size, highlight, keysOn, keymap } = this;
+    const { size, highlight, keysOn, together, keymap } = this;
     try {
-      localStorage.setItem(STORED, JSON.stringify({ size, highlight, keysOn, keys: keymap.own }));
+      localStorage.setItem(STORED, JSON.stringify({ size, highlight, keysOn, together, keys: keymap.own }));
     } catch { /* then for this page only */ }
     this.#draw();
     this.#changed(values);

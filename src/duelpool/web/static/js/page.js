@@ -6,6 +6,7 @@ import { Options } from "./options.js";
 import { Outbox, keyOf } from "./outbox.js";
 import { drawProgress, drawQuestion, element, fill, panes, passage, warm } from "./panes.js";
 import { Seen } from "./seen.js";
+import { Together } from "./together.js";
 
 const $ = (id) => document.getElementById(id);
 const base = document.body.dataset.base;
@@ -52,6 +53,7 @@ try {
 const outbox = new Outbox(`duelpool:${base}:${words.visitor}`, send, { settled, changed: drawSaved, storage });
 const seen = new Seen(drawSeen);
 const options = new Options(words, optionsChanged);
+const together = new Together(panes);
 
 function send(answer) {
   const have = queue.map((each) => `${each.id}:${each.attempt}`);
@@ -234,7 +236,12 @@ const toggle = (id) => $(id).togglePopover();
 
 const ACTIONS = {
   undo,
-  context: () => document.querySelector('[popovertarget="context"]') && toggle("context"),
+  context: () => ($("sources") ? toggleSources() : document.querySelector('[popovertarget="context"]') && toggle("context")),
+  together() {
+    if (!$("together")) return;
+    options.set({ together: !options.together });
+    say(options.together ? words["together.on"] : words["together.off"]);
+  },
   note: () => toggle("note"),
   help: () => toggle("guide"),
   highlight() {
@@ -243,8 +250,29 @@ const ACTIONS = {
   },
 };
 
+// What both answers rest on, opened or folded at once.
+function toggleSources() {
+  const folds = panes().flatMap((pane) => [...pane.querySelectorAll(".sources")]);
+  if (!folds.length) return say(words["sources.none"]);
+  const opens = !folds.some((each) => each.open);
+  if (opens) uses += 1;
+  for (const fold of folds) {
+    const body = fold.closest(".body");
+    if (opens) body.dataset.at = body.scrollTop;
+    fold.open = opens;
+    if (!seen.narrow) body.scrollTop = opens ? fold.offsetTop - body.offsetTop : (body.dataset.at ?? body.scrollTop);
+  }
+  if (opens && seen.narrow) folds[0].scrollIntoView({ block: "center" });
+}
+
+function drawTogether() {
+  together.on = options.together && Boolean($("together"));
+  $("together")?.setAttribute("aria-pressed", String(options.together));
+}
+
 function optionsChanged() {
   drawMarks();
+  drawTogether();
 }
 
 document.addEventListener("keydown", (event) => {
@@ -280,6 +308,12 @@ document.addEventListener("click", (event) => {
 }, true);
 
 $("look-there").addEventListener("click", lookThere);
+$("sources")?.addEventListener("click", toggleSources);
+$("together")?.addEventListener("click", () => ACTIONS.together());
+$("panes").addEventListener("click", (event) => {
+  const fold = event.target.closest("summary")?.parentElement;
+  if (fold && !fold.open) uses += 1; // it opens after this
+});
 
 $("stop-form").addEventListener("submit", async (event) => {
   if (!outbox.waiting.length) return; // nothing waits: the form goes its way
@@ -364,5 +398,6 @@ queue = work.questions;
 const start = nextOf();
 show(start, start !== queue[0]);
 drawSaved();
+drawTogether();
 root.dataset.ready = "yes";
 outbox.pump();

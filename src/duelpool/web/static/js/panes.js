@@ -11,9 +11,27 @@ export function element(name, properties = {}, ...children) {
 
 export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 
+// A row of a list: paragraphs for those texts that there are.
+function row(...texts) {
+  const paragraphs = texts.filter(([text]) => text).map(([textContent, className]) => element("p", { textContent, className }));
+  return element("li", { dir: "auto" }, ...paragraphs);
+}
+
+// What an answer rests on, folded.
+function sources(shown, words) {
+  if (!shown.sources?.length) return [];
+  const rows = shown.sources.map((each) => row([each.title, "name"], [each.text, "cited"]));
+  const summary = element("summary", { textContent: fill(words.sources, { n: rows.length }) });
+  return [element("details", { className: "sources" }, summary, element("ol", {}, ...rows))];
+}
+
 export function passage(shown, words) {
   if (shown.format === "markdown") return element("div", { className: "text", dir: "auto", innerHTML: shown.html });
   if (shown.format === "image") return element("img", { className: "picture", src: shown.src, alt: shown.title || words.picture });
+  if (shown.format === "results") {
+    const rows = shown.results.map((each) => row([each.title, "name"], [each.text, ""], [each.shared && words.shared, "shared"]));
+    return element("ol", { className: "text results" }, ...rows);
+  }
   if (shown.format !== "html") return element("div", { className: "text plain", dir: "auto", textContent: shown.text });
   const frame = element("iframe", { className: "frame", title: shown.title || words.frame });
   frame.setAttribute("sandbox", "");
@@ -26,7 +44,7 @@ function drawPane(pane, shown, words) {
   title.textContent = shown.title ?? "";
   title.hidden = !shown.title;
   const body = pane.querySelector(".body");
-  body.replaceChildren(passage(shown, words));
+  body.replaceChildren(passage(shown, words), ...sources(shown, words));
   body.scrollTop = 0;
 }
 
@@ -47,7 +65,8 @@ export function panes() {
 
 export function drawQuestion(question, words) {
   $("topic").textContent = question.topic.text;
-  $("ask").textContent = question.criterion === "overall" ? words.ask : fill(words["ask.criterion"], { criterion: question.criterion });
+  const plain = question.of === "pages" ? words["ask.pages"] : words.ask;
+  $("ask").textContent = question.criterion === "overall" ? plain : fill(words["ask.criterion"], { criterion: question.criterion });
   drawAbout(question.topic);
   [question.left, question.right].filter(Boolean).forEach((shown, at) => drawPane(panes()[at], shown, words));
   for (const form of [$("answer"), $("grading")]) {
