@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 from duelpool.campaign.settings.changes import changed
@@ -24,9 +25,8 @@ def read_settings(path: str, options: Settings) -> Settings:
             if options.strategy == Settings(goal="systems").strategy:  # the goal's default: the file's counts
                 options_set.pop("strategy", None)
         options_set.pop("ties", None)  # which no option says
-        if "ties" not in values:
-            options_set["ties"] = read_goal(goal).of_systems
-        return Settings.from_json({**values, **options_set})
+        settings = Settings.from_json({**values, **options_set})
+        return settings if "ties" in values else replace(settings, ties=read_goal(settings.goal).of_systems)
     except DuelpoolError as error:
         raise BadFile.at(path, None, error.problem, error.remedy) from error
 
