@@ -188,7 +188,7 @@ class SystemBoard:
             return "One system has no rank."
         first, second = self.rows[0].system, self.rows[1].system
         if len(self.rows) == 2:
-            return str(self.meeting(first, second))
+            return f"{self.meeting(first, second)}{self._what_it_takes(first, second)}"
         above = self.contest.settled(self.options.level)
         place = self._place(first)
         rivals = [
@@ -199,7 +199,22 @@ class SystemBoard:
         if not rivals:
             return f"{first} is first; settled. {self.meeting(first, second)}"
         names = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
-        return f"{first} leads; not settled against {names}. {self.meeting(first, rivals[0])}"
+        ending = self._what_it_takes(first, rivals[0])
+        return f"{first} leads; not settled against {names}. {self.meeting(first, rivals[0])}{ending}"
+
+    def _what_it_takes(self, first: str, second: str) -> str:
+        """Return how many more questions would settle two systems, in words; nothing where they are settled."""
+        if self.settled(first, second) or self.settled(second, first):
+            return ""
+        unit = "question" if self.options.over == "questions" and self.questions > 1 else "vote"
+        needed = self.contest.needed(first, second, self.options.level)
+        if needed is None:
+            return f" They are too close to be settled by {unit}s like these."
+        more = max(1, needed - round(self.contest.freedom) - 1)
+        digits = 10 ** max(0, len(str(more)) - 2)
+        about = -(-more // digits) * digits
+        what = f"{about:,} more {unit}{'' if about == 1 else 's'}"
+        return f" About {what} like these would settle it, if the difference stays."
 
     def table(self) -> Table:
         """Return the leaderboard for readers."""

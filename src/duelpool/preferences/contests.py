@@ -5,7 +5,7 @@ Votes on one question are alike, so the errors are clustered by question; votes 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -222,6 +222,29 @@ class Contest:
         tail = scipy.special.ndtr(-np.minimum(normal, 8.0))
         heavier: Floats = -scipy.special.stdtrit(self.freedom, tail)
         return np.where(normal < 8.0, heavier, np.inf)
+
+    def needed(self, first: str, second: str, level: float = 0.95) -> int | None:
+        """Return how many questions (or votes without one) would settle two systems, if their difference stays.
+
+        Errors shrink with the root of the number. None: more than a hundred times as many as there are.
+        """
+        i, j = self.systems.index(first), self.systems.index(second)
+        gap, error = abs(float(self.values[i] - self.values[j])), float(self.difference_errors()[i, j])
+        count = round(self.freedom) + 1
+        if not gap or not error:
+            return None
+
+        def settles(number: int) -> bool:
+            then = np.array([error * np.sqrt(count / number)])
+            return bool(gap > then[0] * replace(self, freedom=number - 1.0).boundary(then, level)[0])
+
+        low, high = count, 100 * count
+        if settles(low) or not settles(high):
+            return low if settles(low) else None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if settles(middle) else (middle, high)
+        return high
 
 
 def _quantile(level: float, freedom: float) -> float:
