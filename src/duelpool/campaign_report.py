@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from duelpool.agreement import find
 from duelpool.agreement.campaigns import votes_of
@@ -12,7 +13,8 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation
 from duelpool.leaderboard.live import Board, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
-from duelpool.plots import history_lines, svg_text
+from duelpool.leaderboard.systems import boards as system_boards
+from duelpool.plots import history_lines, strengths, svg_text
 from duelpool.plots import leaderboard as leaderboard_figure
 from duelpool.report import Cell, Chapter, Fact, Picture, Table
 from duelpool.store import holdings
@@ -20,6 +22,7 @@ from duelpool.store import holdings
 MEASURES = ("RR", "Compat(p=0.8)")
 TRUSTED = ("summary", "alpha", "transitivity")  # statistics of agreement
 SHOWN = 160  # characters of a best answer
+MATRIX_AT_MOST = 12  # systems whose votes against each other are a table
 FEW = 3  # points that a history needs to be worth drawing
 
 
@@ -37,17 +40,47 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
 
 def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
     """Return the chapters of the report on a campaign in its present state."""
-    live = LiveLeaderboard(watch)
     snapshot = watch.look()
+    if campaign.live.goal.of_systems:
+        return [*_systems(campaign), *_about_people(campaign, snapshot)]
+    live = LiveLeaderboard(watch)
     parts: list[Chapter] = []
     board = live.board(measures[0])
     if board.rows:
         scored = leaderboard(campaign, list(measures), interval="t")
         parts.append(_leaders(board, scored, live))
-    parts += [_answers(campaign, snapshot), _people(snapshot), *_agreement(campaign)]
+    return [*parts, _answers(campaign, snapshot), *_about_people(campaign, snapshot)]
+
+
+def _about_people(campaign: Campaign, snapshot: CampaignStatus) -> list[Chapter]:
+    parts = [_people(snapshot), *_agreement(campaign)]
     if snapshot.money.spent or snapshot.money.budget is not None:
         parts.append(_money(snapshot))
     return parts
+
+
+def _systems(campaign: Campaign) -> list[Chapter]:
+    """Return a chapter for each leaderboard of systems: a criterion by people, by models, or by all."""
+    boards = system_boards(campaign)
+    if not boards:
+        return [Chapter("Leaderboard", ("There is no vote between systems yet.",))]
+    chapters = []
+    for board in boards:
+        title = "Leaderboard" if len(boards) == 1 else f"Leaderboard: {board.criterion}"
+        if board.judges != "all":
+            title += f", by {board.judges}"
+        tables = [
+            replace(board.table(), caption="Strengths with their intervals; ranks for all systems at once")
+        ]
+        words = tuple((str(board.meeting(*pair)),) for pair in pairwise(board.order))
+        tables.append(Table(("in words",), words, caption="Each system against the next", folded=True))
+        if len(board.rows) <= MATRIX_AT_MOST:
+            tables.append(replace(board.matrix_table(), caption="Head to head", folded=True))
+        picture = Picture(
+            svg_text(strengths(board)), "Each system's strength with its 95 % interval; 1000 is the average."
+        )
+        chapters.append(Chapter(title, (board.headline, *board.notes()), (picture,), tuple(tables)))
+    return chapters
 
 
 def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> Chapter:

@@ -73,6 +73,11 @@ class Client:
         """Return a text that changes whenever something in the campaign changes."""
         return str(self._get("/pulse")["pulse"])
 
+    def systems(self, tag: str = "", *, blind: bool = False) -> list[dict[str, Any]]:
+        """Return the leaderboards of systems by the votes between their answers."""
+        boards: Any = self._get("/leaderboard/systems", tag=tag, blind=blind)
+        return list(boards)
+
     def leaderboard(self, measure: str = "Compat(p=0.8)", **options: Any) -> dict[str, Any]:
         """Return the runs by a measure; options are baseline, test, correction, tag and blind."""
         return self._get("/leaderboard", measure=measure, **options)

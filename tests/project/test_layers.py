@@ -80,6 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
             "recruitment",
             "report",
             "agreement",
+            "evaluation",
             "leaderboard",
             "setup",
             "webhooks",

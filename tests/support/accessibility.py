@@ -68,6 +68,7 @@ LOOKED_AT_IN = {
     "manage/pair.html": "test_every_page_passes_axe",
     "manage/pairs.html": "test_every_page_passes_axe",
     "manage/settings.html": "test_every_page_passes_axe",
+    "manage/systems.html": "test_the_leaderboard_of_systems_passes_axe",
     "manage/topic.html": "test_every_page_passes_axe",
     "manage/topics.html": "test_every_page_passes_axe",
     "no_work.html": "test_each_state_passes_axe[no-work]",

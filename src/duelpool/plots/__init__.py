@@ -2,7 +2,7 @@
 
 from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.budgets import errors_by_budget
-from duelpool.plots.evaluated import history_lines, leaderboard, scatter
+from duelpool.plots.evaluated import history_lines, leaderboard, scatter, strengths
 from duelpool.plots.panels import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels
 from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure, svg_text
 from duelpool.plots.simulated import (
@@ -40,5 +40,6 @@ __all__ = [
     "scatter",
     "scorecard",
     "stated_and_right",
+    "strengths",
     "svg_text",
 ]

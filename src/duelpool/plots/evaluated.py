@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from duelpool.comparison import kendall_tau
 from duelpool.evaluation import Evaluation
+from duelpool.evaluation.systems import SystemBoard
 from duelpool.plots.pictures import drawing
 
 
@@ -24,6 +25,19 @@ def leaderboard(evaluation: Evaluation, measure: str | None = None) -> Figure:
         axes.hlines(places, low, high, color="0.6", linewidth=2)
     axes.plot(values, places, "o", color="tab:blue", markersize=4)
     axes.set_yticks(places, order, fontsize=7)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    return figure
+
+
+def strengths(board: SystemBoard) -> Figure:
+    """Draw each system's strength with its interval, the strongest on top."""
+    rows = board.rows[::-1]
+    figure, axes = drawing("strength", "", width=6.4, height=max(2.0, 0.22 * len(rows) + 1))
+    places = np.arange(len(rows))
+    ends = np.array([(row.elo_low, row.elo_high) for row in rows])
+    axes.hlines(places, ends[:, 0], ends[:, 1], color="0.6", linewidth=2)
+    axes.plot([row.elo for row in rows], places, "o", color="tab:blue", markersize=4)
+    axes.set_yticks(places, [row.system for row in rows], fontsize=7)
     axes.set_ylim(-0.7, len(rows) - 0.3)
     return figure
 

@@ -80,6 +80,7 @@ NEEDS: dict[str, str] = {
         f"GET /api/v1/campaigns/{{campaign}}/{what}": "read"
         for what in (
             *("settings", "pulse", "events", "leaderboard", "leaderboard/history", "leaderboard/slices"),
+            "leaderboard/systems",
             *("topics", "topic", "pairs", "pair", "assessors", "assessor", "ledger", "log", "deeds"),
             *("llm", "agreement"),
         )

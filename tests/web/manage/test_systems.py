@@ -1,12 +1,19 @@
 """The dashboard over a campaign in which systems compete."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from campaign.test_systems import create
+from duelpool.campaign.views.watch import Watch
+from duelpool.campaign_report import chapters
 from duelpool.store import open_store
+from duelpool.web.manage.callers import BLIND
+from duelpool.web.manage.systems import SystemBoards
+from support.accessibility import look_with_axe
+from support.browsing import People, Site
 from support.campaigns import judge_all
 from support.managed import key_for
 from support.stores import BACK_ENDS, new_target
@@ -35,3 +42,71 @@ def test_every_page_opens_where_systems_compete(back_end: str, tmp_path: Path) -
             manager.get(f"/manage/{campaign.id}", params={"key": key_for(app, campaign.id)})
             for page in PAGES:
                 assert manager.get(f"/manage/{campaign.id}/{page}").status_code == 200, page
+            board = manager.get(f"/manage/{campaign.id}/leaderboard").text
+            (shown,) = manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/systems").json()
+            (hidden,) = manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/systems?blind=1").json()
+    assert "A leads; not settled" in shown["headline"]
+    assert shown["headline"] in board
+    assert [row["system"] for row in shown["rows"]][:2] == ["A", "B"]
+    assert all(row["low"] < row["strength"] < row["high"] for row in shown["rows"])
+    assert board.count('<svg class="strip"') == 4
+    assert [row["strength"] for row in hidden["rows"]] == [row["strength"] for row in shown["rows"]]
+    assert {row["system"] for row in hidden["rows"]} == {f"System {letter}" for letter in "ABCD"}
+    assert all(name in hidden["headline"] for name in (hidden["rows"][0]["system"], "System"))
+
+
+def test_a_leaderboard_without_votes_names_the_next_command_and_hides_names(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = create(store, systems={"secret-1": "a", "secret-2": "b"})
+    with served(tmp_path / "c.db") as app:
+        manager = TestClient(app, base_url=ORIGIN)
+        manager.get(f"/manage/{campaign.id}", params={"key": key_for(app, campaign.id)})
+        page = f"/manage/{campaign.id}/leaderboard"
+        assert "No votes yet" in manager.get(page).text
+        assert manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/systems").json() == []
+        judge_all(app.state.campaigns.flow(campaign.id).campaign, people=1)
+        assert "secret-1 beats secret-2" in manager.get(page).text
+        assert "There is no tag" in manager.get(f"{page}?tag=none").text
+        manager.cookies.set(BLIND, "1")
+        assert "secret" not in manager.get(page).text
+
+
+def test_the_last_leaderboard_is_shown_while_it_is_worked_out_again(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = create(store)
+        judge_all(campaign, people=1)
+        boards = SystemBoards()
+        first = boards.look(campaign, "one")
+        assert first.boards[0].order[0] == "A"
+        assert boards.look(campaign, "one") is first
+        boards._kept[""] = replace(first, until=0.0)
+        with boards._lock:  # another reader works it out
+            assert boards.look(campaign, "two") == replace(first, until=0.0, outdated=True)
+        again = boards.look(campaign, "two")
+        assert (again.pulse, again.outdated) == ("two", False)
+
+
+def test_the_report_begins_with_the_leaderboard_of_systems(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = create(store)
+        assert chapters(campaign, Watch(campaign))[0].words == ("There is no vote between systems yet.",)
+        judge_all(campaign, people=1)
+        first, people, *_ = chapters(campaign, Watch(campaign))
+    assert (first.title, people.title) == ("Leaderboard", "People")
+    assert first.words[0].startswith("A leads; not settled")
+    assert [row[0] for row in first.tables[0].rows] == ["A", "B", "C", "C2"]
+    assert "C is level with C2" in str(first.tables[1].rows)
+
+
+@pytest.mark.long
+def test_the_leaderboard_of_systems_passes_axe(site: Site, people: People) -> None:
+    campaign = create(site.store, "systems on a page")
+    judge_all(campaign, people=1)
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    for fold in page.locator("#board details").all():
+        fold.locator("summary").click()
+    look_with_axe(page, "leaderboard of systems")
+    page.click("#blind")
+    page.wait_for_selector("#blind[aria-pressed=true]")
+    assert "System A" in page.inner_text("#leaderboard")

@@ -316,6 +316,7 @@ RECIPES: dict[str, Recipe] = {
         f"GET /api/v1/campaigns/{{campaign}}/{what}": _read(what)
         for what in (
             *("settings", "pulse", "leaderboard", "leaderboard/history", "leaderboard/slices", "topics"),
+            "leaderboard/systems",
             *("pairs", "assessors", "ledger", "log", "deeds", "llm", "agreement"),
         )
     },

@@ -18,7 +18,7 @@ from duelpool.leaderboard.live import Board, History, Slice
 from duelpool.store import log
 from duelpool.web.access.passes import may_open
 from duelpool.web.judging.callers import campaigns_of, links_of
-from duelpool.web.manage import actions, reading
+from duelpool.web.manage import actions, reading, systems
 from duelpool.web.manage.callers import Exporting, Looking, ManageCaller, Stepping
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
@@ -53,6 +53,7 @@ from duelpool.web.manage.schemas import (
     head_of,
 )
 from duelpool.web.manage.streams import stream
+from duelpool.web.manage.systems import SystemsShown
 from duelpool.web.server.guard import NoVisit
 from duelpool.web.setup.api import router as setting_up
 
@@ -187,6 +188,20 @@ def leaderboard_slices(caller: Looking, measure: Measured = MEASURE, blind: Blin
     """The runs' means by the topics' tags."""
     slices = caller.dashboard.leaderboard.slices(measure)
     return list(blinded_slices(slices, caller.dashboard.aliases()) if blind else slices)
+
+
+@router.get("/campaigns/{campaign}/leaderboard/systems")
+def leaderboard_systems(caller: Looking, tag: Text = "", blind: Blind = False) -> list[SystemsShown]:
+    """The systems by the votes between their answers, one leaderboard a criterion and kind of judges.
+
+    Empty without votes, and where systems don't compete.
+    """
+    dashboard = caller.dashboard
+    if not dashboard.campaign.live.goal.of_systems:
+        return []
+    boards = dashboard.systems(tag).boards
+    names = dashboard.aliases() if blind else None
+    return [systems.shown(board if names is None else systems.renamed(board, names)) for board in boards]
 
 
 # ---- lists

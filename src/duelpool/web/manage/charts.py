@@ -8,10 +8,12 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from duelpool.agreement import Finding
+from duelpool.evaluation.systems import AVERAGE, SystemRow
 from duelpool.leaderboard.live import BoardRow, History
 
 WIDTH = 720
 NARROW = 480
+STRIP = 160
 COLOURS = 8  # classes c0 ... c7 of the stylesheet; further runs differ by shape
 _SHAPES = ("dot", "square", "diamond")
 _SHARES = (
@@ -114,6 +116,25 @@ def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
             + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{mean:.3f}</text>'
         )
     return _frame("intervals", f"{measure} with 95 % intervals, the best on top", bottom + 24, parts, NARROW)
+
+
+def strips(rows: Sequence[SystemRow]) -> dict[str, Markup]:
+    """Return each system's strength and interval as a small drawing, all on one scale with a line at the average."""
+    if not rows:
+        return {}
+    low, high = min(row.elo_low for row in rows), max(row.elo_high for row in rows)
+    x = _Scale(low, max(high, low + 1), 6, STRIP - 6)
+    shade = colours([row.system for row in rows])
+    return {
+        row.system: Markup(
+            f'<svg class="strip" viewBox="0 0 {STRIP} 20" aria-hidden="true">'
+            f'<line class="grid" x1="{x(AVERAGE)}" x2="{x(AVERAGE)}" y1="0" y2="20"/>'
+            f'<line class="whisker {shade[row.system]}" x1="{x(row.elo_low)}" x2="{x(row.elo_high)}" y1="10" y2="10"/>'
+            + _mark("dot", x(row.elo), 10, shade[row.system])
+            + "</svg>"
+        )
+        for row in rows
+    }
 
 
 def _short(name: str, letters: int = 20) -> str:

@@ -15,6 +15,7 @@ from duelpool.leaderboard.live import Board, History, LiveLeaderboard, Slice
 from duelpool.seeds import rng_for
 from duelpool.store import Reading, StoreError, holdings, llm, log
 from duelpool.web.campaigns import ServedCampaigns
+from duelpool.web.manage.systems import KeptBoards, SystemBoards
 from duelpool.web.server.guard import logger
 
 LINES_AT_ONCE = 3000  # a longer log is first read in the background
@@ -35,6 +36,7 @@ class Dashboard:
     watch: Watch
     leaderboard: LiveLeaderboard
     agreements: Agreements
+    _systems: SystemBoards = field(default_factory=SystemBoards)
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # with the pulse that they belong to
     _counting: threading.Thread | None = None
     _counted: bool = False
@@ -75,7 +77,9 @@ class Dashboard:
         try:
             summaries.keep_up(self.campaign, self.watch.note_read)
             self.watch.look()
-            if self.leaderboard.runs:
+            if self.campaign.live.goal.of_systems:
+                self.systems()
+            elif self.leaderboard.runs:
                 self.leaderboard.board(FIRST_MEASURE)
         except DuelpoolError as error:
             logger.warning("while reading the log: %s", error)
@@ -85,6 +89,10 @@ class Dashboard:
     def pulse(self) -> str:
         """Return a text that changes whenever the campaign changes; cheap to compute."""
         return self.watch.pulse()
+
+    def systems(self, tag: str = "") -> KeptBoards:
+        """Return the leaderboards of systems, where systems compete."""
+        return self._systems.look(self.campaign, self.pulse(), tag)
 
     def models(self) -> tuple[ModelFigures, ...]:
         """Return the figures of the language models, computed again after a change."""

@@ -44,6 +44,7 @@ from duelpool.web.manage.schemas import (
     about_step,
     head_of,
 )
+from duelpool.web.manage.system_pages import system_values
 from duelpool.web.templating import render
 
 router = APIRouter(include_in_schema=False)
@@ -163,8 +164,11 @@ def _asked(caller: ManageCaller, name: str, other: str = "") -> str:
 
 @router.get("/manage/{campaign}/leaderboard")
 def leaderboard(caller: Viewing) -> Response:
-    """Show the leaderboard, its history and its slices."""
+    """Show the leaderboard, its history and its slices; where systems compete, that of their votes."""
     dashboard = caller.dashboard
+    if dashboard.campaign.live.goal.of_systems:
+        values = system_values(caller, _asked(caller, "tag"))
+        return show(caller, "systems", "leaderboard", "Leaderboard", **values)
     names = dashboard.aliases() if caller.blind else {run: run for run in dashboard.leaderboard.runs}
     back = {alias: run for run, alias in names.items()}
     asked = {
