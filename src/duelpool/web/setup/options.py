@@ -76,6 +76,7 @@ class Options(BaseModel):
             budget=self.budget,
             consent=self.consent,
             guidelines=self.guidelines,
+            ties=goal != DEFAULTS.goal,  # systems are compared
         )
 
     def rules(self) -> Rules:
