@@ -37,6 +37,7 @@ from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.sources import read_truth
 from duelpool.files import (
+    read_answers,
     read_duplicates,
     read_judgments,
     read_passages,
@@ -45,12 +46,15 @@ from duelpool.files import (
     read_qrels,
     read_run,
     read_topics,
+    read_votes,
 )
 from duelpool.files.assessed import read_assessed
 from duelpool.files.run_names import read_groups
 from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.preferences.prior import read_prior
+from duelpool.records import Topic
+from duelpool.setup.answer_tests import read_answer_tests
 from duelpool.setup.inputs import read_files
 from duelpool.setup.test_pairs import read_test_pairs
 from duelpool.setup.uploads import UploadFolder
@@ -135,6 +139,29 @@ PROMPT = b"You judge.\n---\n{question}\n{left}\n{right}\n"
 GROUPS = b"bm25 mine\nother theirs\n"
 PROPENSITIES = b"one a 0.5 - 0.1\none b known 1 0.2\n"
 
+ANSWERS = b"\n".join(
+    json.dumps(row).encode()
+    for row in (
+        {"question_id": "one", "question": "Who?", "system": "a", "answer": "She.", "citations": ["A text."]},
+        {"question_id": "one", "question": "Who?", "system": "b", "answer": "He.", "tags": ["x"]},
+        {"question_id": "two", "question": "Where?", "system": "a", "answer": "Here.", "reference": "There."},
+    )
+)
+ANSWER_TABLE = b"question,system,answer\nWho?,a,She.\nWho?,b,He.\n"
+TREC_RAG = (
+    b'{"run_id": "a", "topic_id": "1", "topic": "Who?", "references": ["d1"], '
+    b'"answer": [{"text": "She.", "citations": [0]}]}\n'
+)
+VOTES = b"\n".join(
+    json.dumps(row).encode()
+    for row in (
+        {"question_id": "one", "model_a": "a", "model_b": "b", "winner": "model_a", "judge": "p1"},
+        {"question_id": "two", "model_a": "b", "model_b": "c", "winner": "tie (bothbad)", "judge": "p2"},
+    )
+)
+VOTE_TABLE = b"left,right,winner,worker,prompt\na,b,left,p1,Who?\nb,c,tie,p2,Who?\n"
+ANSWER_TESTS = b'{"question_id": "one", "better": "She.", "worse": "They."}\n'
+
 
 @cache
 def _campaign() -> Campaign:
@@ -204,6 +231,12 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
     "read_judged": (lambda path: read_judged(path, parse_metric("DCG@10")), (QRELS, JUDGMENTS)),
     "read_plan": (read_plan, (PLAN,)),
     "read_propensities": (read_propensities, (PROPENSITIES,)),
+    "read_answers": (lambda path: read_answers([path]), (ANSWERS, ANSWER_TABLE, TREC_RAG)),
+    "read_votes": (read_votes, (VOTES, VOTE_TABLE)),
+    "read_answer_tests": (
+        lambda path: read_answer_tests(str(path), {"one": Topic("one", "Who?")}),
+        (ANSWER_TESTS,),
+    ),
     "import": (_import, (PAIRS, LINES, LEVELS)),
     "upload of a run": (_upload("runs"), (RUN,)),
     "upload of qrels": (_upload("qrels"), (QRELS,)),

@@ -16,6 +16,7 @@ ON_THE_WAY = {
     "read_tolerant",
     "read_crowd",
     "read_rows",
+    "read_named_rows",
 }  # what the readers are made of
 
 
@@ -33,7 +34,7 @@ def test_every_reader_of_files_is_tried() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
         and node.name.startswith("read_")
-        and [each.arg for each in node.args.args[:1]] in (["path"], ["file"])
+        and [each.arg for each in node.args.args[:1]] in (["path"], ["paths"], ["file"])
     }
     assert known - ON_THE_WAY == {name for name in READERS if name.startswith("read_")}
 

@@ -39,12 +39,12 @@ topic = Table(
     Column("conversation", Text, nullable=False, server_default="[]"),  # JSON
     Column("tags", Text, nullable=False, server_default="[]"),  # JSON
     Column("snippets", Text, nullable=False, server_default="[]"),  # JSON: context to look at while judging
-    Column("reference", Text, nullable=False, server_default=""),  # an answer known to be good
     Column("weight", Float, nullable=False, server_default="1"),
     Column("strategy", String, nullable=False, server_default=""),  # empty: the campaign's
     Column("state", String, nullable=False, server_default="open"),
     Column("next_seq", Integer, nullable=False, server_default="1"),  # the place of the log's next line
     Column("pool_version", Integer, nullable=False, server_default="0"),  # grows whenever its items change
+    Column("reference", Text, nullable=False, server_default=""),  # an answer known to be good
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
     CheckConstraint("state in ('open', 'left')", name="topic_state"),
 )

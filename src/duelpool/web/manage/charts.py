@@ -119,10 +119,14 @@ def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
 
 
 def strips(rows: Sequence[SystemRow]) -> dict[str, Markup]:
-    """Return each system's strength and interval as a small drawing, all on one scale with a line at the average."""
-    if not rows:
+    """Return each system's strength and interval as a small drawing, all on one scale with a line at the average.
+
+    Systems without votes have no drawing: their intervals would set the scale for all others.
+    """
+    known = [row for row in rows if row.votes]
+    if not known:
         return {}
-    low, high = min(row.elo_low for row in rows), max(row.elo_high for row in rows)
+    low, high = min(row.elo_low for row in known), max(row.elo_high for row in known)
     x = _Scale(low, max(high, low + 1), 6, STRIP - 6)
     shade = colours([row.system for row in rows])
     return {
@@ -133,7 +137,7 @@ def strips(rows: Sequence[SystemRow]) -> dict[str, Markup]:
             + _mark("dot", x(row.elo), 10, shade[row.system])
             + "</svg>"
         )
-        for row in rows
+        for row in known
     }
 
 
