@@ -247,3 +247,12 @@ def test_the_headline_says_what_would_settle_it() -> None:
     assert system_board(_duel(round(share * 20 * (factor + 1)), 20 * (factor + 1))).settled("A", "B")
     assert "too close" in system_board(_duel(10, 20)).headline
     assert "would settle" not in system_board(_duel(95, 100)).headline
+
+
+def test_systems_without_votes_change_nothing_and_are_named() -> None:
+    board, more = system_board(votes()), system_board(votes(), systems=["A", "new-2", "new-1"])
+    assert more.rows == board.rows
+    assert more.without_votes == ("new-1", "new-2")
+    assert "No votes yet: new-1, new-2." in more.notes()
+    with pytest.raises(BadParameter, match="'new-1' has no votes yet"):
+        more.meeting("A", "new-1")

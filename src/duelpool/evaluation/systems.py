@@ -109,6 +109,10 @@ def _percent(share: float, low: float | None, high: float | None) -> str:
     return f"{100 * share:.0f} %{ends}"
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
@@ -125,6 +129,7 @@ class SystemBoard:
     criterion: str = "overall"
     judges: str = "all"  # "people", "models", or both
     same_answers: int = 0  # ties of the same answers, which no judge was asked about
+    without_votes: tuple[str, ...] = ()  # systems that have no place yet
     _table: VoteTable = field(repr=False, default_factory=lambda: VoteTable.of([]))
 
     @property
@@ -137,6 +142,8 @@ class SystemBoard:
         return bool(self.contest.settled(self.options.level)[self._place(first), self._place(second)])
 
     def _place(self, system: str) -> int:
+        if system in self.without_votes:
+            raise BadParameter(f"The system '{system}' has no votes yet.", remedy="Judge first.")
         if system not in self.contest.systems:
             raise UnknownName("system", system, self.contest.systems)
         return self.contest.systems.index(system)
@@ -198,7 +205,7 @@ class SystemBoard:
         ]
         if not rivals:
             return f"{first} is first; settled. {self.meeting(first, second)}"
-        names = ", ".join(rivals[:4]) + (f" and {len(rivals) - 4} more" if len(rivals) > 4 else "")
+        names = _listed(rivals)
         ending = self._what_it_takes(first, rivals[0])
         return f"{first} leads; not settled against {names}. {self.meeting(first, rivals[0])}{ending}"
 
@@ -281,6 +288,8 @@ class SystemBoard:
         )
         if self.same_answers:
             lines.append(f"Same answers, counted as ties: {self.same_answers:,}.")
+        if self.without_votes:
+            lines.append(f"No votes yet: {_listed(self.without_votes)}.")
         if self.contest.prior:
             lines.append(
                 f"Some systems won or lost every vote against others: each was given {self.contest.prior:g} drawn "
@@ -297,7 +306,7 @@ def system_board(
     criterion: str | None = None,
     judges: str = "all",
 ) -> SystemBoard:
-    """Work out the leaderboard of some votes; `systems` may have got no vote yet."""
+    """Work out the leaderboard of some votes; those of `systems` that got no vote yet have no row."""
     own = [
         vote
         for vote in votes
@@ -309,7 +318,7 @@ def system_board(
             "There is no vote between systems yet.", remedy="Judge first, or give a file of votes."
         )
     table = VoteTable.of(
-        [(vote.a, vote.b, vote.share, vote.question) for vote in own], [vote.weight for vote in own], systems
+        [(vote.a, vote.b, vote.share, vote.question) for vote in own], [vote.weight for vote in own]
     )
     fitted = table
     if options.over == "votes":
@@ -327,6 +336,7 @@ def system_board(
         criterion or (own[0].criterion if len({vote.criterion for vote in own}) == 1 else "all"),
         judges,
         len(own) - int(asked.sum()),
+        tuple(sorted(set(systems) - set(table.systems))),
         table,
     )
 
