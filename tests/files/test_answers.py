@@ -337,3 +337,11 @@ def test_errors_name_place_problem_and_remedy(
 def test_a_mapping_that_is_none(text: str) -> None:
     with pytest.raises(BadParameter):
         parse_fields(text)
+
+
+def test_numbers_for_names_are_pointed_out(tmp_path: Path) -> None:
+    numbered = [{**row, "system": at % 2, "name": row["system"]} for at, row in enumerate(ROWS)]
+    (_, notices), *_ = read(tmp_path, lines_of(*numbered)).notices
+    assert any("--fields system=FIELD" in notice.what and notice.count == 2 for notice in notices)
+    (_, named), *_ = read(tmp_path, lines_of(*numbered), fields="system=name").notices
+    assert not any("--fields" in notice.what for notice in named)

@@ -110,6 +110,11 @@ def read_answers(
             )
         if len({row.system for row in rows}) == 1 and len(sources) > 1:
             whole_files.append((cast("str", rows[0].system), source.name))
+        if len(rows) > 1 and all((row.system or "").strip().isdigit() for row in rows):
+            numbers = len({row.system for row in rows})
+            tally.add(
+                "systems with a number for a name; if a field has names, --fields system=FIELD", None, numbers
+            )
         found += rows
     found = _told_apart(found, whole_files)
     tallies = dict(notices)
