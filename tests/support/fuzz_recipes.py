@@ -274,6 +274,9 @@ RECIPES: dict[str, Recipe] = {
     ),
     "GET /api/v1/campaigns/{campaign}/leaderboard/history": Recipe(READING, BOARD, weight=0.35),
     "GET /api/v1/campaigns/{campaign}/leaderboard/slices": Recipe(READING, BOARD, weight=0.35),
+    "GET /api/v1/campaigns/{campaign}/leaderboard/systems": Recipe(
+        READING, {"blind": BOOLEAN, "tag": ("odd", "")}, weight=0.35
+    ),
     "GET /api/v1/campaigns/{campaign}/topics": Recipe(
         READING, {**PAGED, "state": ("any", "done"), "search": ("", "o")}
     ),

@@ -9,9 +9,11 @@ from starlette.testclient import TestClient
 from campaign.test_systems import create
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import chapters
+from duelpool.evaluation.systems import system_board
+from duelpool.files import SystemVote
 from duelpool.store import open_store
 from duelpool.web.manage.callers import BLIND
-from duelpool.web.manage.systems import SystemBoards
+from duelpool.web.manage.systems import SystemBoards, renamed
 from support.accessibility import look_with_axe
 from support.browsing import People, Site
 from support.campaigns import judge_all
@@ -69,6 +71,13 @@ def test_a_leaderboard_without_votes_names_the_next_command_and_hides_names(tmp_
         assert "There is no tag" in manager.get(f"{page}?tag=none").text
         manager.cookies.set(BLIND, "1")
         assert "secret" not in manager.get(page).text
+
+
+def test_other_names_are_given_to_systems_without_votes_too() -> None:
+    board = system_board([SystemVote("one", "two", "a", question="q")], systems=["one", "two", "secret"])
+    hidden = renamed(board, {"one": "System B", "two": "System A", "secret": "System C"})
+    assert hidden.without_votes == ("System C",)
+    assert "secret" not in " ".join((*hidden.notes(), hidden.headline, str(hidden.rows)))
 
 
 def test_the_last_leaderboard_is_shown_while_it_is_worked_out_again(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def renamed(board: SystemBoard, names: Mapping[str, str]) -> SystemBoard:
         board,
         rows=tuple(replace(row, system=names[row.system]) for row in board.rows),
         contest=replace(board.contest, table=table),
+        without_votes=tuple(sorted(names[each] for each in board.without_votes)),
         _table=replace(board._table, systems=table.systems),
     )
 
