@@ -17,7 +17,7 @@ from duelpool.demo.story import write_collection
 from duelpool.files import read_passages, read_qrels, read_run, read_topics
 from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
-from duelpool.pool import build_pools
+from duelpool.pooling import build_pools
 from duelpool.records import Kind, Pool, Topic
 from duelpool_reproduce.assessor_study import simulated_study
 from support.browsing import People, Person, Site, open_browser, open_site

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelpool.agreement import find, pair_counts
-from duelpool.agreement.campaigns import votes_of
+from duelpool.agreements import find, pair_counts
+from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.errors import BadParameter

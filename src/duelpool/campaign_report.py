@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from duelpool.agreement import find
-from duelpool.agreement.campaigns import votes_of
+from duelpool.agreements import find
+from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what, percent
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus

@@ -14,9 +14,9 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import studentized_range
 
 from calibration.real_votes import pairs_of_votes
-from duelpool.agreement.coefficients import krippendorff_alpha
-from duelpool.agreement.differences import Clusters, ranks_go_together, shares_differ
-from duelpool.agreement.shares import Counts
+from duelpool.agreements.coefficients import krippendorff_alpha
+from duelpool.agreements.differences import Clusters, ranks_go_together, shares_differ
+from duelpool.agreements.shares import Counts
 from duelpool.arrays import Floats
 from duelpool.budget import (
     Beliefs,

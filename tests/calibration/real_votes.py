@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.differences import ClusteredTest, Clusters, shares_differ
+from duelpool.agreements.differences import ClusteredTest, Clusters, shares_differ
 from duelpool.arrays import Floats, Ints
 
 RENAMED = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duelpool.agreement.campaigns import votes_of
+from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign.views.exports import write_csv, write_prefs
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.tally import pairs_of

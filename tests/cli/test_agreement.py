@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from duelpool.agreement import STATISTICS, Votes, find, find_all
-from duelpool.agreement.campaigns import Agreements, votes_of
+from duelpool.agreements import STATISTICS, Votes, find, find_all
+from duelpool.agreements.campaigns import Agreements, votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs
@@ -209,7 +209,7 @@ def test_cached_votes_equal_freshly_read_votes(tmp_path: Path) -> None:
 
 
 def test_many_new_votes_are_counted_in_the_background(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module("duelpool.agreement.campaigns")
+    module = import_module("duelpool.agreements.campaigns")
     monkeypatch.setattr(module, "AT_ONCE", 1)
     with open_store(letters, writable=True) as store:
         campaign = Campaign.open(store)

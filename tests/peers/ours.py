@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from duelpool.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from duelpool.agreement.shares import Counts, count_votes
+from duelpool.agreements import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from duelpool.agreements.shares import Counts, count_votes
 from duelpool.files import Preferences, read_qrels, read_run
 from duelpool.measures import Measure, Truth, parse_measure
 from duelpool.preferences import WinMatrix, bradley_terry

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from duelpool.agreement import Finding
+from duelpool.agreements import Finding
 from duelpool.errors import BadParameter
 from duelpool.plots import (
     bars_beside,

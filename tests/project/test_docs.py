@@ -15,8 +15,8 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from duelpool.agreement import STATISTICS
-from duelpool.agreement.coefficients import DISTANCES
+from duelpool.agreements import STATISTICS
+from duelpool.agreements.coefficients import DISTANCES
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS, PRIORS
 from duelpool.cli import COMMANDS, app
 from duelpool.demo.story import write_collection

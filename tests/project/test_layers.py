@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "records": ("errors",),
     "net": ("errors",),
     "files": GROUND,
-    "pool": (*GROUND, "files"),
+    "pooling": (*GROUND, "files"),
     "preferences": (*GROUND, "files"),
     "strategies": GROUND,
     "measures": (*GROUND, "files", "preferences"),
@@ -40,19 +40,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "panels": ("errors", "net"),
     "campaign": (
         *GROUND,
-        *("net", "files", "budget", "pool", "strategies", "judges", "deciders", "store", "panels"),
+        *("net", "files", "budget", "pooling", "strategies", "judges", "deciders", "store", "panels"),
     ),
     "recruitment": (*GROUND, "store", "panels", "campaign"),
     "webhooks": (*GROUND, "net", "store", "access", "campaign"),
     "report": (*GROUND, "files"),
-    "agreement": (*GROUND, "files", "store", "campaign", "report"),
+    "agreements": (*GROUND, "files", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "preferences", "strategies", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "comparison", "store", "campaign", "evaluation"),
     "setup": (
         *GROUND,
         *(
             "files",
-            "pool",
+            "pooling",
             "strategies",
             "deciders",
             "preferences",
@@ -65,21 +65,21 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         ),
     ),
     "client": ("errors", "durable"),
-    "plots": (*GROUND, "files", "comparison", "agreement", "simulation", "evaluation"),
+    "plots": (*GROUND, "files", "comparison", "agreements", "simulation", "evaluation"),
     "campaign_report": (
         *GROUND,
-        *("store", "campaign", "report", "agreement", "evaluation", "leaderboard", "plots"),
+        *("store", "campaign", "report", "agreements", "evaluation", "leaderboard", "plots"),
     ),
     "web": (
         *GROUND,
-        *("files", "pool", "preferences", "strategies", "measures", "comparison", "simulation", "store"),
+        *("files", "pooling", "preferences", "strategies", "measures", "comparison", "simulation", "store"),
         *(
             "access",
             "panels",
             "campaign",
             "recruitment",
             "report",
-            "agreement",
+            "agreements",
             "evaluation",
             "leaderboard",
             "setup",
@@ -98,8 +98,8 @@ MAY_IMPORT["cli"] = tuple(
 # What the distribution `duelpool-reproduce` may use of duelpool: no store, no campaign, no web.
 REPRODUCE_MAY_IMPORT = (
     *GROUND,
-    *("files", "pool", "preferences", "strategies", "measures", "judges", "comparison"),
-    *("budget", "simulation", "report", "agreement", "evaluation", "plots"),
+    *("files", "pooling", "preferences", "strategies", "measures", "judges", "comparison"),
+    *("budget", "simulation", "report", "agreements", "evaluation", "plots"),
 )
 SQL_ROOMS = ("store", "access", "campaign", "recruitment", "webhooks", "testing")
 """The rooms that may import SQLAlchemy; all others call their functions."""

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import kendalltau
 
-from duelpool.agreement import (
+from duelpool.agreements import (
     AgreementOptions,
     Finding,
     Votes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.stats import chi2_contingency
 
-from duelpool.agreement import (
+from duelpool.agreements import (
     Finding,
     chi_square,
     definite_table,
@@ -17,7 +17,7 @@ from duelpool.agreement import (
     preference_table,
     transitivity,
 )
-from duelpool.agreement.effort import sights
+from duelpool.agreements.effort import sights
 from duelpool.errors import BadParameter
 from duelpool.records import Kind
 from duelpool.simulation import Progress

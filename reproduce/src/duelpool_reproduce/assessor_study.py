@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from scipy.optimize import brentq
 
-from duelpool.agreement import (
+from duelpool.agreements import (
     ConditionalTable,
     TestRecord,
     Transitivity,
@@ -33,8 +33,8 @@ from duelpool.agreement import (
     simple_share,
     transitivity,
 )
-from duelpool.agreement.coefficients import alpha_of
-from duelpool.agreement.tables import without_ties
+from duelpool.agreements.coefficients import alpha_of
+from duelpool.agreements.tables import without_ties
 from duelpool.arrays import Floats
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.seeds import rng_for

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from duelpool.agreement import Finding
+from duelpool.agreements import Finding
 from duelpool.errors import BadParameter
 
 TABLES = ("preferences", "definite", "pooled", "grades", "inferred")

@@ -9,7 +9,7 @@ from duelpool.campaign.log.newcomers import CHALLENGE, challenges_so_far
 from duelpool.campaign.views import summaries
 from duelpool.errors import BadParameter
 from duelpool.files import Run
-from duelpool.pool import group_duplicates
+from duelpool.pooling import group_duplicates
 from duelpool.records import Passage, Pool
 from duelpool.store import Reading, Writing, holdings, log
 

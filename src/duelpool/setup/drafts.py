@@ -12,7 +12,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.errors import BadParameter
 from duelpool.files import Notice
 from duelpool.leaderboard.scoring import packed
-from duelpool.pool import Pools, build_pools
+from duelpool.pooling import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.seeds import rng_for
 from duelpool.setup.answer_tests import AnswerTests, read_answer_tests
@@ -25,7 +25,7 @@ from duelpool.store.holdings import TestPair
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How pools are built, as `duelpool.pool.build_pools` takes it."""
+    """How pools are built, as `duelpool.pooling.build_pools` takes it."""
 
     depth: int = 10
     thin: int | None = None

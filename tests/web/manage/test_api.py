@@ -11,8 +11,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from duelpool.agreement import STATISTICS, AgreementOptions, find
-from duelpool.agreement.campaigns import votes_of
+from duelpool.agreements import STATISTICS, AgreementOptions, find
+from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.exports import write_csv, write_levels, write_log, write_prefs, write_qrels

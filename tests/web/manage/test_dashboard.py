@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import update
 
-from duelpool.agreement import STATISTICS, AgreementOptions, find
-from duelpool.agreement.campaigns import votes_of
+from duelpool.agreements import STATISTICS, AgreementOptions, find
+from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.files import Run

@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from duelpool.files import Preferences, read_passages, read_qrels, read_run
-from duelpool.pool import build_pools, group_duplicates
+from duelpool.pooling import build_pools, group_duplicates
 from duelpool.preferences import levels_of, win_matrices
 from duelpool.records import Judgment, Passage
 from duelpool.simulation import Progress

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duelpool.files import read_preferences, read_qrels
-from duelpool.pool import build_pools
+from duelpool.pooling import build_pools
 from duelpool.records import Judgment
 from duelpool.simulation import Progress
 from duelpool.strategies.phases import is_round_robin, tell_phases

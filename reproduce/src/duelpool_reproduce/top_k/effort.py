@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duelpool.files import read_preferences, read_qrels
-from duelpool.pool import Pools, build_pools
+from duelpool.pooling import Pools, build_pools
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress, simulate
 from duelpool.simulation.cost import Pay, estimate

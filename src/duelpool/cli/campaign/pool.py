@@ -22,7 +22,7 @@ from duelpool.errors import BadParameter
 from duelpool.files import write_pools
 from duelpool.files.paths import expand_paths
 from duelpool.files.source import read_source
-from duelpool.pool import Pools
+from duelpool.pooling import Pools
 from duelpool.preferences.prior import Prior
 from duelpool.setup import (
     Compared,

@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
-from duelpool.agreement import (
+from duelpool.agreements import (
     STATISTICS,
     AgreementOptions,
     Finding,
@@ -15,8 +15,8 @@ from duelpool.agreement import (
     in_two_groups,
     regrouped,
 )
-from duelpool.agreement.campaigns import votes_of
-from duelpool.agreement.shares import Cluster
+from duelpool.agreements.campaigns import votes_of
+from duelpool.agreements.shares import Cluster
 from duelpool.cli.opening import opened, working
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import print_json, tell, tell_notices

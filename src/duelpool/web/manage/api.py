@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
-from duelpool.agreement.findings import agreement_options
+from duelpool.agreements.findings import agreement_options
 from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.status import AssessorStatus

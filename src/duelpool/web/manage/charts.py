@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from duelpool.agreement import Finding
+from duelpool.agreements import Finding
 from duelpool.evaluation.systems import AVERAGE, SystemRow
 from duelpool.leaderboard.live import BoardRow, History
 

@@ -5,7 +5,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from duelpool.agreement.campaigns import Agreements
+from duelpool.agreements.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views import summaries

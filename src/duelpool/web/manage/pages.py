@@ -9,9 +9,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import audit_log
 from duelpool.access.accounts import has_manager
-from duelpool.agreement import Votes
-from duelpool.agreement.campaigns import Looked
-from duelpool.agreement.findings import agreement_options
+from duelpool.agreements import Votes
+from duelpool.agreements.campaigns import Looked
+from duelpool.agreements.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
 from duelpool.campaign.views import certainty
 from duelpool.campaign.views.export_forms import FORMS

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from duelpool.agreement import Finding, Votes
+from duelpool.agreements import Finding, Votes
 from duelpool.campaign.runners.llm_figures import ModelFigures
 from duelpool.campaign.settings.changes import Change, change_schema
 from duelpool.campaign.views.history_pages import LedgerEntry

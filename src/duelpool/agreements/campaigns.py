@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from duelpool.agreement.findings import AgreementOptions, Finding
-from duelpool.agreement.statistics import find_all
-from duelpool.agreement.votes import Feedback, TestRecord, Votes
+from duelpool.agreements.findings import AgreementOptions, Finding
+from duelpool.agreements.statistics import find_all
+from duelpool.agreements.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_lines
 from duelpool.campaign.log.topic_cache import TopicCache

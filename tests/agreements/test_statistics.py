@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.agreement import (
+from duelpool.agreements import (
     STATISTICS,
     AgreementOptions,
     ComparedVotes,
@@ -42,9 +42,9 @@ from duelpool.agreement import (
     self_agreement,
     transitivity,
 )
-from duelpool.agreement.differences import Clusters, shares_differ
-from duelpool.agreement.effort import confidences, context_use, paces, sights
-from duelpool.agreement.shares import count_votes
+from duelpool.agreements.differences import Clusters, shares_differ
+from duelpool.agreements.effort import confidences, context_use, paces, sights
+from duelpool.agreements.shares import count_votes
 from duelpool.arrays import Bools
 from duelpool.errors import BadFile, BadParameter, UnknownName
 from duelpool.files import read_assessed

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.differences import ClusteredTest, Clusters, ranks_go_together, shares_differ
-from duelpool.agreement.votes import Votes
+from duelpool.agreements.differences import ClusteredTest, Clusters, ranks_go_together, shares_differ
+from duelpool.agreements.votes import Votes
 from duelpool.records import Kind
 
 

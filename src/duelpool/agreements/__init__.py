@@ -1,6 +1,6 @@
 """Agreement: how far assessors agree with each other and with themselves, and the effort of a judgment."""
 
-from duelpool.agreement.assessors import (
+from duelpool.agreements.assessors import (
     Assessor,
     TwoGroups,
     assessor_records,
@@ -10,7 +10,7 @@ from duelpool.agreement.assessors import (
     regrouped,
     self_agreement,
 )
-from duelpool.agreement.coefficients import (
+from duelpool.agreements.coefficients import (
     Alpha,
     TwoPeople,
     cohen_kappa,
@@ -18,11 +18,11 @@ from duelpool.agreement.coefficients import (
     krippendorff_alpha,
     pairs_of_people,
 )
-from duelpool.agreement.differences import ClusteredTest
-from duelpool.agreement.findings import AgreementOptions, Finding, Statistic
-from duelpool.agreement.shares import Counts
-from duelpool.agreement.statistics import STATISTICS, find, find_all
-from duelpool.agreement.tables import (
+from duelpool.agreements.differences import ClusteredTest
+from duelpool.agreements.findings import AgreementOptions, Finding, Statistic
+from duelpool.agreements.shares import Counts
+from duelpool.agreements.statistics import STATISTICS, find, find_all
+from duelpool.agreements.tables import (
     ChiSquare,
     ComparedVotes,
     ConditionalTable,
@@ -35,8 +35,8 @@ from duelpool.agreement.tables import (
     pair_counts,
     preference_table,
 )
-from duelpool.agreement.transitivity import Transitivity, Triplets, transitivity
-from duelpool.agreement.votes import Feedback, TestRecord, Votes, in_two_groups
+from duelpool.agreements.transitivity import Transitivity, Triplets, transitivity
+from duelpool.agreements.votes import Feedback, TestRecord, Votes, in_two_groups
 from duelpool.shares import Share, simple_share
 
 __all__ = [

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.votes import BAD, TIE, Votes
+from duelpool.agreements.votes import BAD, TIE, Votes
 from duelpool.arrays import Ints
 
 _WITHIN = ("assessor", "topic", "criterion", "kind")

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.shares import Cluster, Counts
+from duelpool.agreements.shares import Cluster, Counts
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, Run, read_passages, read_preferences, read_qrels, read_run
-from duelpool.pool import Contribution, build_pools, group_duplicates, near_duplicates, thin_by_grade
+from duelpool.pooling import Contribution, build_pools, group_duplicates, near_duplicates, thin_by_grade
 from duelpool.records import Judgment, Outcome, Passage
 from duelpool.setup import every_strategy
 from duelpool.simulation.cost import Pay, estimate

@@ -4,24 +4,24 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from duelpool.agreement.assessors import (
+from duelpool.agreements.assessors import (
     assessor_records,
     compare_groups,
     left_share,
     plain_of,
     self_agreement,
 )
-from duelpool.agreement.coefficients import (
+from duelpool.agreements.coefficients import (
     DISTANCES,
     Alpha,
     fleiss_kappa,
     krippendorff_alpha,
     pairs_of_people,
 )
-from duelpool.agreement.effort import confidences, context_use, paces, sights
-from duelpool.agreement.findings import AgreementOptions, Finding, Statistic, TableAndNotes
-from duelpool.agreement.shares import Counts
-from duelpool.agreement.tables import (
+from duelpool.agreements.effort import confidences, context_use, paces, sights
+from duelpool.agreements.findings import AgreementOptions, Finding, Statistic, TableAndNotes
+from duelpool.agreements.shares import Counts
+from duelpool.agreements.tables import (
     ComparedVotes,
     ConditionalTable,
     agreement_differs,
@@ -33,8 +33,8 @@ from duelpool.agreement.tables import (
     pair_counts,
     preference_table,
 )
-from duelpool.agreement.transitivity import Triplets, transitivity
-from duelpool.agreement.votes import Votes
+from duelpool.agreements.transitivity import Triplets, transitivity
+from duelpool.agreements.votes import Votes
 from duelpool.errors import UnknownName
 from duelpool.records import Kind
 from duelpool.report import Cell, Table

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from duelpool.agreement.coefficients import RESAMPLES
-from duelpool.agreement.shares import Cluster
-from duelpool.agreement.votes import Votes
+from duelpool.agreements.coefficients import RESAMPLES
+from duelpool.agreements.shares import Cluster
+from duelpool.agreements.votes import Votes
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.report import Table
 

@@ -8,10 +8,10 @@ from itertools import combinations_with_replacement
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.coefficients import cohen_kappa
-from duelpool.agreement.shares import Cluster, by_cluster
-from duelpool.agreement.transitivity import Transitivity, Triplets
-from duelpool.agreement.votes import BAD, PEOPLE, PROGRAMS, Votes, people_or_programs
+from duelpool.agreements.coefficients import cohen_kappa
+from duelpool.agreements.shares import Cluster, by_cluster
+from duelpool.agreements.transitivity import Transitivity, Triplets
+from duelpool.agreements.votes import BAD, PEOPLE, PROGRAMS, Votes, people_or_programs
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import UnknownName
 from duelpool.shares import Share, ends_of_ratio, share_over, simple_share

@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.differences import ClusteredTest, Clusters, shares_differ
-from duelpool.agreement.shares import Cluster, Counts, by_cluster, count_votes, sums_by
-from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Votes
+from duelpool.agreements.differences import ClusteredTest, Clusters, shares_differ
+from duelpool.agreements.shares import Cluster, Counts, by_cluster, count_votes, sums_by
+from duelpool.agreements.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Votes
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
 from duelpool.records import Kind
