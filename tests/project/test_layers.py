@@ -15,11 +15,12 @@ import duelpool_reproduce
 SOURCE = Path(duelpool.__file__).parent
 REPRODUCE = Path(duelpool_reproduce.__file__).parent
 
-GROUND = ("errors", "durable", "seeds", "arrays", "shares", "records")
+GROUND = ("errors", "durable", "plugins", "seeds", "arrays", "shares", "records")
 # From the lowest up: a package imports only those named here, all of which are above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "durable": (),
+    "plugins": ("errors",),
     "seeds": (),
     "arrays": (),
     "shares": ("arrays",),
@@ -37,7 +38,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "deciders": (*GROUND, "files", "preferences", "strategies"),
     "store": GROUND,
     "access": (*GROUND, "net", "store"),
-    "panels": ("errors", "net"),
+    "panels": ("errors", "plugins", "net"),
     "campaign": (
         *GROUND,
         *("net", "files", "budget", "pooling", "strategies", "judges", "deciders", "store", "panels"),
@@ -90,11 +91,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
     ),
-    "testing": (*GROUND, "strategies", "deciders", "store", "panels", "campaign"),
+    "testing": (
+        *GROUND,
+        *("files", "strategies", "measures", "judges", "deciders", "store", "panels", "campaign"),
+    ),
 }
-MAY_IMPORT["cli"] = tuple(
-    room for room in MAY_IMPORT if room != "testing"
-)  # the top layer imports all of them
+MAY_IMPORT["cli"] = tuple(MAY_IMPORT)  # the top layer imports all of them
 # What the distribution `duelpool-reproduce` may use of duelpool: no store, no campaign, no web.
 REPRODUCE_MAY_IMPORT = (
     *GROUND,

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, MutableMapping
 from contextlib import suppress
 from importlib import import_module
@@ -14,6 +15,7 @@ from duelpool.cli.helptext import DuelpoolCommand, DuelpoolGroup
 from duelpool.cli.stored_help import stored_help
 from duelpool.durable import NO_SPACE
 from duelpool.errors import DuelpoolError
+from duelpool.plugins import PluginWarning
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -60,6 +62,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "power": "evaluation.power:power",
         "simulate": "evaluation.simulate:simulate",
         "reproduce": "evaluation.reproduce:reproduce",
+        "plugins": "server.plugins:plugins",
     },
 }
 """The commands as `--help` lists them, each as `module:function` of this package."""
@@ -119,6 +122,17 @@ class _Commands(MutableMapping[str, Any]):
         del self._loaded[name]
 
 
+_show_warning = warnings.showwarning
+
+
+def _show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Print a warning about a plugin as a notice; all others as Python does."""
+    if issubclass(category, PluginWarning):
+        typer.echo(f"Notice: {message}", err=True)
+    else:
+        _show_warning(message, category, *where, **more)
+
+
 def _drop_output() -> None:
     """Discard what is still to be printed: where that failed once, Python would try again when it ends."""
     with suppress(OSError, ValueError):
@@ -141,6 +155,7 @@ class DuelpoolCommands(DuelpoolGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
+        warnings.showwarning = _show
         try:
             return super().invoke(ctx)
         except DuelpoolError as error:

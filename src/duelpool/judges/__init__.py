@@ -4,8 +4,8 @@ A judge is named by a specification such as `bt:sd=1` or `case-a:q=.8,error=.1,b
 `JUDGES`, its parameters, and what the assessors add (`error`, `guess`, `bad`, see `Assessors`).
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
+from typing import Any
 
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files.source import STANDARD_INPUT
@@ -23,6 +23,7 @@ from duelpool.judges.simulated import (
 )
 from duelpool.judges.truth import BORDA, TRUTHS, TrueOrder, require_truth
 from duelpool.judges.upsets import Upsets
+from duelpool.plugins import PluginTable
 from duelpool.strategies.parameters import parameters_of, read_value, split_spec
 
 __all__ = [
@@ -39,19 +40,29 @@ __all__ = [
     "require_truth",
 ]
 
-JUDGES: Mapping[str, Callable[..., JudgeModel]] = MappingProxyType(
-    {
-        "case-a": CaseA,
-        "case-b": CaseB,
-        "upsets": Upsets,
-        "order": ExactOrder,
-        "matrix": MatrixFile,
-        "bt": BradleyTerry,
-        "thurstone": Thurstone,
-        "graded": Graded,
-        "replay": Replay,
-    }
-)
+_OWN: dict[str, Callable[..., JudgeModel]] = {
+    "case-a": CaseA,
+    "case-b": CaseB,
+    "upsets": Upsets,
+    "order": ExactOrder,
+    "matrix": MatrixFile,
+    "bt": BradleyTerry,
+    "thurstone": Thurstone,
+    "graded": Graded,
+    "replay": Replay,
+}
+
+
+def _problem_of(name: str, made: Any) -> str:
+    """Return why what a package names can't be used as a maker of judges; an empty text where it can."""
+    if not callable(made):
+        return f"it names {made!r}, which can't be called."
+    if taken := sorted(set(parameters_of(made)) & set(parameters_of(Assessors))):
+        return f"its parameter '{taken[0]}' is one that all judges have."
+    return ""
+
+
+JUDGES: PluginTable[Callable[..., JudgeModel]] = PluginTable("judge", "duelpool.judges", _OWN, _problem_of)
 
 
 def make_judges(spec: str) -> JudgeModel:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from types import MappingProxyType
+from typing import Any, cast
 
 from duelpool.errors import BadParameter, known_names
 from duelpool.measures.base import Measure
@@ -13,15 +15,29 @@ from duelpool.measures.grammar import name_and_parameters
 from duelpool.measures.graph import PGC
 from duelpool.measures.overlap import RBO, Compat
 from duelpool.measures.preference import BestRR, ppref, wpref
+from duelpool.plugins import PluginTable, lacks, misnamed
 
-MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
-    {
-        measure.name: measure
-        for measure in (
-            nDCG, DCG, AP, RR, P, R, RBP, Bpref, Success, Judged, Compat, RBO, PGC, ppref, wpref, BestRR,
-        )
-    }
-)  # fmt: skip
+_OWN: dict[str, type[Measure]] = {
+    measure.name: measure
+    for measure in (
+        nDCG, DCG, AP, RR, P, R, RBP, Bpref, Success, Judged, Compat, RBO, PGC, ppref, wpref, BestRR,
+    )
+}  # fmt: skip
+
+
+def _problem_of(name: str, made: Any) -> str:
+    """Return why a class of a package can't be used as a measure; an empty text where it can."""
+    if problem := lacks(made, ("name",)) or misnamed(name, made):
+        return problem
+    if not issubclass(made, Measure) or not is_dataclass(made):
+        return "it is no frozen dataclass of the base `duelpool.measures.Measure`."
+    if not name.isidentifier():
+        return "its name isn't made of letters, digits and underscores."
+    cast("type[Measure]", made)()  # made from its name alone
+    return ""
+
+
+MEASURES: PluginTable[type[Measure]] = PluginTable("measure", "duelpool.measures", _OWN, _problem_of)
 
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
@@ -39,7 +55,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 )
 """Other names of the same measures, trec_eval's among them; a number after them is the cutoff."""
 
-_BY_NAME = {name.casefold(): name for name in MEASURES} | dict(ALIASES)
+_BY_NAME = {name.casefold(): name for name in _OWN} | dict(ALIASES)
 _TREC_NAME = re.compile(r"([A-Za-z][A-Za-z_]*?)[_.]([0-9]+)")
 _DCG_FORMS = {"log2": "linear", "exp-log2": "exponential"}  # what ir_measures calls nDCG's gains
 
@@ -52,7 +68,7 @@ def parse_measure(text: str) -> Measure:
         if name:
             return _made(name, {"cutoff": int(trec[2])}, text)
     name, parameters = name_and_parameters(text)
-    known = _BY_NAME.get(name.casefold())
+    known = _BY_NAME.get(name.casefold()) or (name if name in MEASURES else None)
     return external(text, MEASURES, ALIASES) if known is None else _made(known, parameters, text)
 
 

@@ -1,13 +1,14 @@
 """Which pair to ask about next: one file a family, every strategy in one table.
 
 A new strategy is one file, one row in `STRATEGIES` and one section in the documentation; the contract suite
-in `duelpool.testing` runs every row of the table.
+in `duelpool.testing` runs every row of the table. Installed packages add rows by the entry point `duelpool.strategies`.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from duelpool.errors import BadParameter, UnknownName, known_names
+from duelpool.plugins import PluginTable, lacks, misnamed
 from duelpool.strategies.allpairs import AllPairs
 from duelpool.strategies.base import Strategy, replay
 from duelpool.strategies.difference import RankingDifference
@@ -28,7 +29,7 @@ from duelpool.strategies.topk import TopK
 
 __all__ = ["STRATEGIES", "Strategy", "make_strategy", "replay"]
 
-STRATEGIES: dict[str, type[Strategy]] = {
+_OWN: dict[str, type[Strategy]] = {
     "swissfinals": SwissFinals,
     "prefbest": PrefBest,
     "topk": TopK,
@@ -47,6 +48,22 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "infogain-swiss": InfoGainSwiss,
     "parwis": Parwis,
 }
+
+_MEMBERS = (
+    *("name", "version", "pools_judgments", "sequential", "goal", "first_questions_vary"),
+    *("ask", "tell", "done", "closed", "result", "most_judgments", "expected_judgments"),
+)
+
+
+def _problem_of(name: str, made: Any) -> str:
+    """Return why a class of a package can't be used as a strategy; an empty text where it can."""
+    if problem := lacks(made, _MEMBERS) or misnamed(name, made):
+        return problem
+    parameters_of(made)  # what its constructor takes can be read
+    return ""
+
+
+STRATEGIES: PluginTable[type[Strategy]] = PluginTable("strategy", "duelpool.strategies", _OWN, _problem_of)
 
 
 def make_strategy(

@@ -332,9 +332,10 @@ class LiveTopics:
             )
         spec, parameters = split_spec(pool.strategy)
         more: dict[str, Any] = {}
-        if "bad_votes" not in parameters:
+        taken = parameters_of(STRATEGIES[spec])
+        if "bad_votes" in taken and "bad_votes" not in parameters:
             more["bad_votes"] = self._settings.bad_votes_needed
-        if pool.prior and "prior" in parameters_of(STRATEGIES[spec]):
+        if pool.prior and "prior" in taken:
             more["prior"] = pool.prior
 
         def make(items: tuple[str, ...], name: str) -> Strategy:

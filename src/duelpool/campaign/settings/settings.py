@@ -24,6 +24,7 @@ from duelpool.campaign.settings.values import (
     Kinds,
     Languages,
     PairKind,
+    PanelLabels,
     PanelName,
     Parameter,
     PlannedRow,
@@ -41,7 +42,7 @@ from duelpool.campaign.settings.values import (
 from duelpool.campaign.settings.welcome import STEPS, CheckQuestion, PracticePair
 from duelpool.deciders import DECIDERS, CampaignGoal, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError, UnknownName
-from duelpool.panels import PANELS, PanelSettings
+from duelpool.panels import PanelSettings
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
 
@@ -54,10 +55,6 @@ _IN_ASSIGNMENTS = "Open assignments depend on it."
 _EXCLUDES = "Exclusions so far depend on it."
 _BEFORE, _PAGE, _PAY, _PANEL = "Before judging", "Judging page", "Pay and time", "Panel and completion"
 _MODELS, _RECORDS = "Languages and models", "Check questions and practice pairs"
-
-_PANEL_LABELS = {"": "none"} | {
-    name: f"{name}, closed: for old data" if panel.frozen else name for name, panel in PANELS.items()
-}
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -306,7 +303,7 @@ class Settings:
         "Where paid workers come from. With none, they use the link for assessors.",
         effect="Workers come from this panel from now on; earlier ones are paid through their own panel.",
         section=_PANEL,
-        choices=_PANEL_LABELS,
+        choices=PanelLabels(),
     )
     panel_study: Text = setting(
         "",

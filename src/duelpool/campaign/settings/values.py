@@ -1,7 +1,7 @@
 """What the values of settings may be: their types, ranges and checks."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias
 
@@ -53,6 +53,22 @@ def _each_once(kinds: tuple[Kind, ...]) -> tuple[Kind, ...]:
         message = "Name each kind of judgment once."
         raise ValueError(message)
     return kinds
+
+
+class PanelLabels(Mapping[str, str]):
+    """A label for each panel that can be chosen; packages with panels are looked for when labels are."""
+
+    def __getitem__(self, name: str) -> str:
+        if not name:
+            return "none"
+        return f"{name}, closed: for old data" if PANELS[name].frozen else name
+
+    def __iter__(self) -> Iterator[str]:
+        yield ""
+        yield from PANELS
+
+    def __len__(self) -> int:
+        return 1 + len(PANELS)
 
 
 def _known_panel(name: str) -> str:

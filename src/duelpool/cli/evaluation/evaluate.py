@@ -90,7 +90,7 @@ def evaluate(
         typer.Option(
             "-m",
             "--measure",
-            help=f"Any of {', '.join(MEASURES)}; may be repeated. Needed without --systems.",
+            help=f"Any of {', '.join(MEASURES.own)}; may be repeated. Needed without --systems.",
         ),
     ] = None,
     runs: Annotated[

@@ -179,7 +179,7 @@ def prior_read(file: str | None, strategies: list[str]) -> Prior | None:
     if file is None:
         return None
     names = [split_spec(strategy)[0] for strategy in strategies]
-    takers = [name for name, kind in STRATEGIES.items() if "prior" in parameters_of(kind)]
+    takers = [name for name in STRATEGIES if "prior" in parameters_of(STRATEGIES[name])]
     if not set(names) & set(takers):
         raise BadParameter(
             f"None of these strategies takes a prior: {', '.join(names)}.",
