@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
             "leaderboard",
         ),
     ),
+    "schemas": (*GROUND, "budget", "store", "leaderboard"),
     "client": ("errors", "durable"),
     "plots": (*GROUND, "files", "comparison", "agreements", "simulation", "evaluation"),
     "campaign_report": (

@@ -63,6 +63,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "simulate": "evaluation.simulate:simulate",
         "reproduce": "evaluation.reproduce:reproduce",
         "plugins": "server.plugins:plugins",
+        "schema": "evaluation.schema:schema",
     },
 }
 """The commands as `--help` lists them, each as `module:function` of this package."""
