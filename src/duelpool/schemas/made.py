@@ -170,14 +170,14 @@ def levels() -> Schema:
     }
     chance = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
     sure |= dict.fromkeys(("best", "top_five", "top_share", "near_best"), chance)
-    topic = {
+    topic: dict[str, Schema] = {
         "levels": {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}},
         "confidence": chance,
         "certainty": {"anyOf": [{"type": "null"}, an_object(sure, list(sure))]},
         "judgments": COUNT,
         "done": {"type": "boolean"},
     }
-    topics = {"type": "object", "additionalProperties": an_object(topic, list(topic))}
+    topics: Schema = {"type": "object", "additionalProperties": an_object(topic, list(topic))}
     fields: dict[str, Schema] = {"campaign": TEXT, "strategy": TEXT, "topics": topics}
     return an_object(fields, list(fields))
 
