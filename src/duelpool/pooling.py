@@ -15,6 +15,7 @@ from typing import TypeVar
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.files.run_names import by_run
+from duelpool.frames import counted
 from duelpool.records import Passage, Pool
 
 
@@ -27,7 +28,7 @@ class Contribution:
     unique: int  # items that no other run or group contributes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pools:
     """The pools of all topics, with counts of what was left out or merged."""
 
@@ -42,6 +43,9 @@ class Pools:
     groups: tuple[Contribution, ...] = ()
     ungraded_topics: tuple[str, ...] = ()  # in the runs, not in the qrels
     unpooled_topics: tuple[str, ...] = ()  # in the qrels, not in the runs
+
+    def __repr__(self) -> str:
+        return f"Pools({counted(len(self.pools), 'topic')}, {counted(self.candidates, 'item')})"
 
     @property
     def sizes(self) -> dict[str, int]:

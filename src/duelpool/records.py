@@ -12,12 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal, TypeAlias, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, get_args
 
-from duelpool.errors import BadRecord
+from duelpool.errors import BadParameter, BadRecord
+from duelpool.frames import Tabular, counted, frame_of, short_repr
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Pair: TypeAlias = tuple[str, str]
 """Two different items, the smaller id first: the pair (a, b) is the pair (b, a)."""
+
+
+UNNAMED = "topic"
+"""The topic of judgments where there is only one, without a name."""
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -110,8 +118,31 @@ class Proposal:
     proposal: str = ""
     propensity: float | None = None
 
+    def wins(self, item: str, **about: Any) -> "Judgment":
+        """Return the judgment that this item wins; `about` are further fields of the judgment, such as `topic`."""
+        if item not in self.pair:
+            raise BadParameter(
+                f"'{item}' is not in the pair {self.pair[0]}, {self.pair[1]}.", remedy="Name one of the two."
+            )
+        return self.judged(Outcome.LEFT if item == self.pair[0] else Outcome.RIGHT, **about)
 
-@dataclass(frozen=True, slots=True)
+    def ties(self, **about: Any) -> "Judgment":
+        """Return the judgment that the two items are equally good."""
+        return self.judged(Outcome.TIE, **about)
+
+    def judged(self, outcome: Outcome, **about: Any) -> "Judgment":
+        """Return a judgment of the pair, the smaller id on the left, with the phase in which it was asked."""
+        left, right = self.pair
+        fields: dict[str, Any] = {
+            "topic": UNNAMED,
+            "phase": self.phase,
+            "proposal": self.proposal,
+            "propensity": self.propensity,
+        }
+        return Judgment(left=left, right=right, outcome=outcome, **{**fields, **about})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Question:
     """One pair (or, with `right` None, one item) of a topic, leased to one assessor until it expires.
 
@@ -131,6 +162,8 @@ class Question:
     expires: float = math.inf
     attempt: int = 1
     kind: Kind = Kind.PREFERENCE
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         _refuse_empty("question", id=self.id, topic=self.topic, left=self.left)
@@ -166,7 +199,7 @@ class Answer:
 _GRADED, _A_GRADE = Kind.GRADE, Outcome.GRADE  # looked up once: an enumeration takes a while
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Judgment:
     """The answer to a question: one line of the log.
 
@@ -200,6 +233,8 @@ class Judgment:
     question: str = ""  # the question's id, the key under which an answer counts once
     seq: int | None = None  # the place in the topic's log, gapless from 1
     time: str = ""  # UTC, ISO 8601, from the store
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         # Written out: every line of a log that is read comes through here.
@@ -353,8 +388,8 @@ class Passage:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+@dataclass(frozen=True, slots=True, repr=False)
+class Pool(Tabular):
     """The candidates of one topic, with their grades and duplicates.
 
     `twins` maps a candidate to the other ids of the same text: they are judged once, as the candidate.
@@ -376,6 +411,19 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"Pool({self.topic!r}, {counted(len(self), 'item')})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row an item, with its grade and its duplicates."""
+        rows = [
+            (self.topic, item, self.grades.get(item), " ".join(self.twins.get(item, ())) or None)
+            for item in self.items
+        ]
+        return frame_of(
+            rows, {"topic": "String", "item": "String", "grade": "Float64", "duplicates": "String"}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,8 +453,8 @@ class Certainty:
             raise BadRecord("Judgments that can't be told from chance state no number.")
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+@dataclass(frozen=True, slots=True, repr=False)
+class Levels(Tabular):
     """Items in equivalence classes, the best first: the result of a strategy.
 
     Items that the judgments don't separate share a level; `certainty` says how sure that is, where the strategy
@@ -422,6 +470,16 @@ class Levels:
             if not level or not seen.isdisjoint(level) or len(set(level)) != len(level):
                 raise BadRecord("Levels are not empty, and no item is in two of them.")
             seen.update(level)
+
+    def __repr__(self) -> str:
+        best = ", ".join(self.best[:3]) + (" ..." if len(self.best) > 3 else "")
+        items = sum(map(len, self.levels))
+        return f"Levels(best: {best or 'none'}; {counted(items, 'item')} in {counted(len(self.levels), 'level')})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row an item, with its level from 1, the best."""
+        rows = [(at, item) for at, level in enumerate(self.levels, 1) for item in level]
+        return frame_of(rows, {"level": "Int64", "item": "String"})
 
     @property
     def confidence(self) -> float | None:

@@ -7,8 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from duelpool.cli.evaluation.simulate import curve_points, judges_named, pool_sizes, simulate
+from duelpool.cli.evaluation.simulate import judges_named, pool_sizes, simulate
 from duelpool.errors import BadFile, BadParameter, MissingExtra, UnknownName
+from duelpool.simulation import curve_points
 
 app = typer.Typer()
 app.command("simulate")(simulate)

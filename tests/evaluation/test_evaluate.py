@@ -135,7 +135,7 @@ def test_frames_are_recognised_by_their_columns() -> None:
             record_of(frame)
     with pytest.raises(BadParameter, match="'score' has empty cells"):
         record_of(pl.DataFrame({"topic": [1, 1], "docno": [2, 3], "score": [0.5, float("nan")]}))
-    with pytest.raises(BadParameter, match="given as a run"):
+    with pytest.raises(BadParameter, match="hold a run"):
         duelpool.evaluate(Qrels.from_grades({"1": {"a": 1}}), {"x": won}, "AP")
 
 

@@ -212,7 +212,7 @@ def test_ties_are_broken_at_random_unless_the_strategy_has_a_best_one(tmp_path: 
 
 
 def test_strategy_that_asks_for_nothing_is_an_error() -> None:
-    with pytest.raises(RuntimeError, match="Stuck is not done"):
+    with pytest.raises(BadParameter, match="Stuck is not done"):
         simulate(Stuck, "order", items=3, trials=1)
 
 

@@ -1,14 +1,17 @@
 """Statistics of agreement: their options and their results."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import polars as pl
 
 from duelpool.agreements.coefficients import RESAMPLES
 from duelpool.agreements.shares import Cluster
 from duelpool.agreements.votes import Votes
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.report import Table
+from duelpool.frames import Tabular, counted
+from duelpool.report import Table, html_text
 
 ENOUGH_TOPICS = 10
 """From this many topics on, intervals are over resampled topics; below, over pairs."""
@@ -44,8 +47,8 @@ def agreement_options(
     return AgreementOptions(cluster, rate, resamples, rows=rows)  # type: ignore[arg-type] # __post_init__ refuses others
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding(Tabular):
     """The result of a statistic: a table, and notes on how to read it. Without rows, `needs` says what is missing."""
 
     name: str
@@ -53,6 +56,20 @@ class Finding:
     table: Table
     notes: tuple[str, ...] = ()
     needs: str = ""
+
+    def __repr__(self) -> str:
+        return f"Finding({self.name}: {counted(len(self.table.rows), 'row')})"
+
+    def _repr_html_(self) -> str:
+        return html_text(replace(self.shown, caption=self.title), self.notes)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the table as a frame."""
+        columns = zip(*self.table.rows, strict=True) if self.table.rows else [()] * len(self.table.columns)
+        return pl.DataFrame(
+            {name: list(column) for name, column in zip(self.table.columns, columns, strict=True)},
+            strict=False,
+        )
 
     @property
     def shown(self) -> Table:

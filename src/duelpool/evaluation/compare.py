@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
+import polars as pl
+
 from duelpool.comparison import ScoreTable, difference, doubts, interval_doubts
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
+from duelpool.frames import Tabular, frame_of
 from duelpool.records import Judgment
 from duelpool.strategies.difference import AbsoluteDifference, DifferenceVerdict, RankingDifference
 
@@ -30,8 +33,8 @@ class TopicVerdict:
     ask_next: tuple[tuple[str, ...], ...]  # pairs, or single items to grade
 
 
-@dataclass(frozen=True, slots=True)
-class RunComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunComparison(Tabular):
     """Two runs compared: topic by topic, and over all topics."""
 
     a: str
@@ -44,6 +47,27 @@ class RunComparison:
     high: float | None
     p: float | None
     doubt: str = ""  # why p may be too small, or the interval too short
+
+    def __repr__(self) -> str:
+        gap = f"{self.mean_a - self.mean_b:+.4f}"
+        ends = "" if self.low is None or self.high is None else f" [{self.low:+.4f}, {self.high:+.4f}]"
+        p = "" if self.p is None else f", p {self.p:.3g}"
+        return (
+            f"RunComparison({self.a} - {self.b} by {self.measure}: {gap}{ends}{p}, {len(self.topics)} topics)"
+        )
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row a topic: both scores, the bounds of their difference, who leads, and what is judged."""
+        rows = (
+            (
+                *(each.topic, each.verdict.a, each.verdict.b, each.verdict.low, each.verdict.high),
+                *({"a": self.a, "b": self.b}.get(each.verdict.leader), each.judged, each.done),
+            )
+            for each in self.topics
+        )
+        numbers = dict.fromkeys(("a", "b", "low", "high"), "Float64")
+        rest = {"leader": "String", "judged": "Int64", "done": "Boolean"}
+        return frame_of(rows, {"topic": "String", **numbers, **rest})
 
     def won_by(self, leader: str) -> int:
         """Return on how many topics the sign is settled for "a", for "b", or not yet ("")."""

@@ -9,6 +9,7 @@ import polars as pl
 from duelpool.comparison import ScoreTable
 from duelpool.errors import UnknownName
 from duelpool.files.run_names import RunLabel, find_run
+from duelpool.frames import Tabular, counted
 from duelpool.measures import Measure
 from duelpool.report import (
     Cell,
@@ -47,8 +48,8 @@ class Row:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation(Tabular):
     """The scores of runs under measures.
 
     `rows` are the means, run by run; `tables` hold the values by topic, one table per measure; `header` says
@@ -65,6 +66,16 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self._by_key.update({(row.run, row.measure): row for row in self.rows})
+
+    def __repr__(self) -> str:
+        first = next(iter(self.tables), "")
+        best = self.tables[first].order()[0] if self.runs else ""
+        value = f", best by {first}: {best} {self.mean(best, first):.4f}" if best else ""
+        return f"Evaluation({counted(len(self.runs), 'run')}, {', '.join(self.tables)}{value})"
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return every run's mean under every measure."""
+        return {run: {name: self.mean(run, name) for name in self.tables} for run in self.runs}
 
     @property
     def runs(self) -> tuple[str, ...]:

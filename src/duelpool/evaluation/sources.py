@@ -101,7 +101,7 @@ def run_of(source: RunSource) -> Run:
 
 def record_of(value: object, name: str = "run") -> Record:
     """Make a record from a frame by its columns: grades, scores, or who won."""
-    frame = _polars(value)
+    frame = polars_frame(value)
     topic, docno = _column(frame, _TOPIC), _column(frame, _DOCNO)
     if topic is None:
         raise _unknown_columns(frame)
@@ -110,6 +110,9 @@ def record_of(value: object, name: str = "run") -> Record:
             return Qrels(_typed(frame, {topic: "topic", docno: "docno", grade: "grade"}, "grade"))
         if score := _column(frame, _SCORE):
             return Run(name, _typed(frame, {topic: "topic", docno: "docno", score: "score"}, "score"), name)
+        if "rank" in frame.columns:  # a ranking without scores: the first has the highest
+            ranked = _typed(frame, {topic: "topic", docno: "docno", "rank": "score"}, "score")
+            return Run(name, ranked.with_columns(-pl.col("score")), name)
     if {"left", "right", "outcome"} <= set(frame.columns):
         return Preferences(
             _typed(frame, {topic: "topic", "left": "left", "right": "right", "outcome": "outcome"})
@@ -117,17 +120,37 @@ def record_of(value: object, name: str = "run") -> Record:
     if {"winner", "loser"} <= set(frame.columns):
         won = _typed(frame, {topic: "topic", "winner": "left", "loser": "right"})
         return Preferences(won.with_columns(pl.lit(str(Outcome.LEFT)).alias("outcome")))
+    if {"a", "b", "winner"} <= set(frame.columns):
+        return Preferences(
+            _by_winner(_typed(frame, {topic: "topic", "a": "left", "b": "right", "winner": "winner"}))
+        )
     raise _unknown_columns(frame)
+
+
+def _by_winner(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs with an outcome in place of the winner's name; "=" is a tie."""
+    left = pl.when(pl.col("winner") == pl.col("left")).then(pl.lit(str(Outcome.LEFT)))
+    right = left.when(pl.col("winner") == pl.col("right")).then(pl.lit(str(Outcome.RIGHT)))
+    outcome = right.when(pl.col("winner") == "=").then(pl.lit(str(Outcome.TIE)))
+    made = frame.with_columns(outcome.alias("outcome"))
+    if made.get_column("outcome").null_count():
+        row = made.filter(pl.col("outcome").is_null()).row(0, named=True)
+        raise BadParameter(
+            f"The winner '{row['winner']}' is neither '{row['left']}' nor '{row['right']}'.",
+            remedy='Name one of the two, or "=" for a tie.',
+        )
+    return made.drop("winner")
 
 
 def _unknown_columns(frame: pl.DataFrame) -> BadParameter:
     return BadParameter(
         f"A frame with the columns {', '.join(frame.columns)} is neither grades, nor preferences, nor a run.",
-        remedy="Name them topic, docno, grade; topic, winner, loser; or topic, docno, score.",
+        remedy="Name them topic, docno, grade; topic, winner, loser; topic, a, b, winner; or topic, docno, score.",
     )
 
 
-def _polars(value: object) -> pl.DataFrame:
+def polars_frame(value: object) -> pl.DataFrame:
+    """Return a frame of polars, from one of pandas too."""
     if isinstance(value, pl.DataFrame):
         return value
     if isinstance(value, pl.LazyFrame):

@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import SystemVote
+from duelpool.frames import Tabular, counted
 from duelpool.preferences.contests import ELO, Contest, TieModel, VoteTable, fit_contest
-from duelpool.report import Table
+from duelpool.report import Table, html_text
 from duelpool.shares import clustered_share
 
 Over: TypeAlias = Literal["questions", "votes"]
@@ -117,8 +119,8 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SystemBoard:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SystemBoard(Tabular):
     """A leaderboard of systems, the strongest first."""
 
     rows: tuple[SystemRow, ...]
@@ -131,6 +133,16 @@ class SystemBoard:
     same_answers: int = 0  # ties of the same answers, which no judge was asked about
     without_votes: tuple[str, ...] = ()  # systems that have no place yet
     _table: VoteTable = field(repr=False, default_factory=lambda: VoteTable.of([]))
+
+    def __repr__(self) -> str:
+        return f"SystemBoard({counted(len(self.rows), 'system')}, {counted(self.votes, 'vote')}: {self.headline})"
+
+    def _repr_html_(self) -> str:
+        return html_text(self.table(), [self.headline, *self.notes()])
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row a system, the strongest first."""
+        return pl.DataFrame(self.as_rows())
 
     @property
     def order(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ items, a winner ('=' for a tie) or an outcome, and other fields of a judgment; s
 
 import csv
 import io
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from duelpool.files.jsonlines import is_json, json_rows, number_of, text_of
 from duelpool.files.judgments import Judgments, judgment_from_json
 from duelpool.files.notices import Tally
 from duelpool.files.preferences import preferences_of
-from duelpool.files.source import Source, read_source
+from duelpool.files.source import Readable, Source, read_source
 from duelpool.records import Judgment, Kind, Outcome
 
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -52,7 +51,7 @@ _EVENT = "judgment"
 _TURNS = ("retraction", "restoration")
 
 
-def read_assessed(path: str | os.PathLike[str]) -> Judgments:
+def read_assessed(path: Readable) -> Judgments:
     """Read judgments with their assessors, plain or gzip, from a path or from standard input ("-").
 
     Retracted judgments and those of test pairs in a campaign's log are left out and counted.

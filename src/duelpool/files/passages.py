@@ -4,22 +4,26 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.jsonlines import Row, is_json, json_rows, text_of
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import read_source, write_lines
+from duelpool.files.source import Readable, read_source, write_lines
 from duelpool.files.tabs import tab_rows
+from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Passage, SourceKind, SourceText, TextFormat, packed_sources
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _ID = ("id", "_id", "docno", "docid", "doc_id", "pid", "passage_id", "item", "response")
 _TEXT = ("text", "contents", "body", "passage", "content")
 _KNOWN = {*_ID, *_TEXT, "title", "url", "format", "sources"}
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+@dataclass(frozen=True, slots=True, repr=False)
+class Passages(Tabular):
     """The passages of a file by id, in its order."""
 
     by_id: Mapping[str, Passage]
@@ -31,8 +35,20 @@ class Passages:
     def __len__(self) -> int:
         return len(self.by_id)
 
+    def __repr__(self) -> str:
+        return f"Passages({counted(len(self), 'passage')})"
 
-def read_passages(path: str | os.PathLike[str], only: Collection[str] | None = None) -> Passages:
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row a passage: id, text, title."""
+        rows = ((each.id, each.text, each.title or None) for each in self)
+        return frame_of(rows, {"id": "String", "text": "String", "title": "String"})
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the texts by id."""
+        return {each.id: each.text for each in self}
+
+
+def read_passages(path: Readable, only: Collection[str] | None = None) -> Passages:
     """Read passages, plain or gzip, from a path or standard input ("-"); only the ids asked for, if any."""
     source = read_source(path)
     tally = Tally()

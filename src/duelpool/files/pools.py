@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.jsonlines import Row, json_rows, text_of
-from duelpool.files.source import Source, read_source, write_lines
+from duelpool.files.source import Readable, Source, read_source, write_lines
 from duelpool.records import Pool
 
 
@@ -15,7 +15,7 @@ def write_pools(path: str | os.PathLike[str], pools: Iterable[Pool]) -> None:
     write_lines(path, (json.dumps(pool_to_json(pool), ensure_ascii=False) for pool in pools))
 
 
-def read_pools(path: str | os.PathLike[str]) -> tuple[Pool, ...]:
+def read_pools(path: Readable) -> tuple[Pool, ...]:
     """Read pools from JSON lines, plain or gzip, from a path or from standard input ("-")."""
     return pools_of(read_source(path))
 

@@ -25,6 +25,7 @@ from duelpool.files.judgments import judgments_of, write_judgments
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.runs import UNUSED_ITERATIONS, looks_like
 from duelpool.files.source import Readable, Source, read_source, write_lines
+from duelpool.frames import Tabular, counted
 from duelpool.records import EFFECTS, Judgment, Outcome
 
 PreferenceForm: TypeAlias = Literal["pairs", "winners", "trec", "jsonl"]
@@ -50,8 +51,8 @@ _WINS = (Outcome.LEFT, Outcome.RIGHT, Outcome.TIE)
 _KINDS = {"topic": pl.String, "left": pl.String, "right": pl.String, "outcome": pl.String}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Preferences:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Preferences(Tabular):
     """Who was preferred to whom: columns topic, left, right and outcome, in the file's order.
 
     `sides_known` is True only where the file says which item was shown on the left. Where some of the preferences
@@ -91,6 +92,13 @@ class Preferences:
 
     def __len__(self) -> int:
         return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"Preferences({counted(len(self.topics), 'topic')}, {counted(len(self), 'judgment')})"
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the judgments: topic, left, right, outcome."""
+        return self.frame
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Preferences):

@@ -18,14 +18,15 @@ from duelpool.files.notices import Notice, Tally
 from duelpool.files.rows.keys import RowKeys, repeats
 from duelpool.files.runs import looks_like
 from duelpool.files.source import Readable, read_source, write_lines
+from duelpool.frames import Tabular, counted
 
 QRELS_LAYOUT = Layout(
     "qrels file", ("topic", "iteration", "docno", "grade"), text=("topic", "docno"), numbers=("grade",)
 )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Qrels:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Qrels(Tabular):
     """Grades: columns topic, docno and grade, one row per (topic, docno), in the file's order."""
 
     frame: pl.DataFrame
@@ -40,6 +41,17 @@ class Qrels:
 
     def __len__(self) -> int:
         return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"Qrels({counted(len(self.topics), 'topic')}, {counted(len(self), 'grade')})"
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the grades: topic, docno, grade."""
+        return self.frame
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return the grades as a dictionary per topic."""
+        return self.grades()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Qrels):

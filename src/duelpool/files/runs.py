@@ -21,6 +21,7 @@ from duelpool.files.rows.keys import RowKeys, repeats
 from duelpool.files.rows.run_rows import RunRows, rows_of
 from duelpool.files.run_names import RunLabel, run_name
 from duelpool.files.source import STANDARD_INPUT, Readable, read_source, shown_name, write_lines
+from duelpool.frames import Tabular, counted
 
 RUN_LAYOUT = Layout(
     "run",
@@ -43,8 +44,8 @@ PRECISION: Precision = "single"
 """The order of a run in measures, pools, budgets and written ranks, unless another is chosen."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Run:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Run(Tabular):
     """One system's rankings: columns topic, docno and score, in the file's order.
 
     The rank column of a file is ignored, as trec_eval does: `ranked` orders by score. `name` is what results call the
@@ -96,6 +97,20 @@ class Run:
 
     def __len__(self) -> int:
         return len(self._rows[0]) if self._rows else self.frame.height
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {counted(len(self.topics), 'topic')}, {counted(len(self), 'row')})"
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows as they were given: topic, docno, score."""
+        return self.frame
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return a score per document per topic."""
+        scores: dict[str, dict[str, float]] = {}
+        for topic, docno, score in self.frame.select("topic", "docno", "score").iter_rows():
+            scores.setdefault(topic, {})[docno] = score
+        return scores
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):

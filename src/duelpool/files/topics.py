@@ -10,14 +10,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, text_of
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import Source, read_source, write_lines
+from duelpool.files.source import Readable, Source, read_source, write_lines
 from duelpool.files.tabs import tab_rows
+from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Topic
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _ID = ("id", "_id", "qid", "topic", "topic_id", "query_id", "number", "num")
 _TEXT = ("text", "query", "question", "title", "utterance", "raw_utterance", "content")
@@ -41,8 +45,8 @@ TURNS_AT_MOST = 500
 """The turns of one conversation: each becomes a topic that has all the turns before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Topics:
+@dataclass(frozen=True, slots=True, repr=False)
+class Topics(Tabular):
     """The topics of a file by id, in its order."""
 
     by_id: Mapping[str, Topic]
@@ -54,8 +58,20 @@ class Topics:
     def __len__(self) -> int:
         return len(self.by_id)
 
+    def __repr__(self) -> str:
+        return f"Topics({counted(len(self), 'topic')})"
 
-def read_topics(path: str | os.PathLike[str]) -> Topics:
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row a topic: id, text, description."""
+        rows = ((each.id, each.text, each.description or None) for each in self)
+        return frame_of(rows, {"id": "String", "text": "String", "description": "String"})
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the texts by id."""
+        return {each.id: each.text for each in self}
+
+
+def read_topics(path: Readable) -> Topics:
     """Read topics, plain or gzip, from a path or from standard input ("-"); the form is recognised."""
     source = read_source(path)
     tally = Tally()

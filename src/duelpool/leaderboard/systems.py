@@ -83,6 +83,16 @@ def _read_votes(tx: Reading, campaign: Campaign, texts: bool) -> CampaignVotes:
     return CampaignVotes(tuple(votes), tuple(sorted(systems)))
 
 
+def votes_on(
+    topic: Topic, answers: Mapping[str, str], judged_for: Mapping[str, str], judgments: Sequence[Judgment]
+) -> list[SystemVote]:
+    """Return the votes between the systems that answered a question, where nothing is known of the judges.
+
+    `answers` leads from systems to items, `judged_for` from each item to the one that is judged for it.
+    """
+    return list(_Question(topic, answers, judged_for).votes(judgments, {}))
+
+
 class _Question:
     """The answers to one question, and what judgments between them mean for systems."""
 

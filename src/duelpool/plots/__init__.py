@@ -5,6 +5,7 @@ from duelpool.plots.budgets import errors_by_budget
 from duelpool.plots.evaluated import history_lines, leaderboard, scatter, strengths
 from duelpool.plots.panels import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels
 from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure, svg_text
+from duelpool.plots.records import plot
 from duelpool.plots.simulated import (
     bars_beside,
     found_by_budget,
@@ -34,6 +35,7 @@ __all__ = [
     "judgments_by_size",
     "leaderboard",
     "panels",
+    "plot",
     "refuse_unknown_format",
     "reliability_plot",
     "save_figure",

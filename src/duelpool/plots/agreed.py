@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from duelpool.agreements import Finding
 from duelpool.errors import BadParameter
+from duelpool.plots.pictures import NotebookFigure
 
 TABLES = ("preferences", "definite", "pooled", "grades", "inferred")
 ASSESSORS = "assessors"
@@ -27,7 +28,7 @@ def agreement_picture(findings: Sequence[Finding]) -> Figure:
         )
     rows = min(_AT_MOST, max((len(each.table.rows) for each in people), default=0))
     height = max(3.4, 0.2 * rows + 1)
-    figure = Figure(figsize=(4.2 * panels, height), layout="constrained")
+    figure = NotebookFigure(figsize=(4.2 * panels, height), layout="constrained")
     FigureCanvasAgg(figure)
     for at, each in enumerate((*tables, *people)):
         axes = figure.add_subplot(1, panels, at + 1)

@@ -44,9 +44,18 @@ def refuse_unknown_format(path: Path) -> None:
         raise BadParameter(problem, remedy=f"Known: {', '.join(FORMATS)}.")
 
 
+class NotebookFigure(Figure):
+    """A figure that a notebook shows by itself, whether or not pyplot is in use."""
+
+    def _repr_png_(self) -> bytes:
+        data = io.BytesIO()
+        self.savefig(data, format="png", dpi=90, metadata={"Software": None})
+        return data.getvalue()
+
+
 def drawing(x: str, y: str, *, width: float = 7.0, height: float = 4.5) -> tuple[Figure, Axes]:
     """Return an empty figure with named axes, drawn without a screen."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = NotebookFigure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_xlabel(x)

@@ -7,13 +7,15 @@ from duelpool.simulation.calibration import (
     reliability,
     stated_in_bins,
 )
+from duelpool.simulation.match import Match
 from duelpool.simulation.records import STATED_CHANCES, Calibration, SimulationResult, Trial
-from duelpool.simulation.run import Progress, processes, simulate
-from duelpool.simulation.trial import StrategyMaker, judgments_allowed
+from duelpool.simulation.run import Progress, curve_points, processes, simulate
+from duelpool.simulation.trial import StrategyMaker, judgments_allowed, made_strategy
 
 __all__ = [
     "STATED_CHANCES",
     "Calibration",
+    "Match",
     "Progress",
     "ReliabilityBin",
     "SimulationResult",
@@ -21,7 +23,9 @@ __all__ = [
     "StrategyMaker",
     "Trial",
     "calibration_error",
+    "curve_points",
     "judgments_allowed",
+    "made_strategy",
     "processes",
     "reliability",
     "simulate",

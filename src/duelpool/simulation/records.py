@@ -3,12 +3,16 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duelpool.errors import UnknownName
+from duelpool.frames import Tabular, frame_of, html_table
 from duelpool.judges import BORDA
 from duelpool.records import Certainty
 from duelpool.shares import wilson
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STATED_CHANCES = ("best", "top_five", "top_share", "near_best")
 """The chances that a strategy may state of what it returns: the fields of a `Certainty`."""
@@ -144,8 +148,8 @@ def _speaks(certainty: Certainty | None, chance: str) -> bool:
     return certainty is not None and (certainty.by_chance or getattr(certainty, chance) is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class SimulationResult(Tabular):
     """All trials of one strategy against one kind of judge, and their summary."""
 
     strategy: str
@@ -158,6 +162,39 @@ class SimulationResult:
     checkpoints: tuple[int, ...] = ()
     seconds: float = field(default=0.0, compare=False)
     truth: str = BORDA
+
+    def __repr__(self) -> str:
+        shown = f"found {self.found:.1%} with {self.comparisons['mean']:.0f} judgments"
+        return f"SimulationResult({self.strategy} on {self.case}: {shown}, {self.trials:,} trials, seed {self.seed})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row a trial: what it found, and what it took."""
+        rows = (
+            (
+                *(each.topic, each.items, each.hits > 0, each.single, each.better + 1, each.regret),
+                *(each.comparisons, each.rounds, each.confidence),
+            )
+            for each in self.outcomes
+        )
+        kinds = {
+            "topic": "String",
+            "items": "Int64",
+            "found": "Boolean",
+            "single": "Boolean",
+            "rank": "Int64",
+        }
+        costs = {"regret": "Float64", "judgments": "Int64", "rounds": "Int64", "stated": "Float64"}
+        return frame_of(rows, kinds | costs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as plain values."""
+        return self.as_json()
+
+    def _repr_html_(self) -> str:
+        names = ("strategy", "case", "trials", "found", "single", "mean_rank", "regret", "rounds", "seed")
+        values = {name: self.as_json()[name] for name in names} | {"judgments": self.comparisons["mean"]}
+        kinds = {name: "String" if isinstance(value, str) else "Float64" for name, value in values.items()}
+        return html_table(frame_of([tuple(values.values())], kinds), repr(self))
 
     @property
     def trials(self) -> int:

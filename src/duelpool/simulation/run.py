@@ -20,6 +20,8 @@ Progress: TypeAlias = Callable[[int], None]
 """Called with the number of trials that have just ended."""
 
 DEFAULT_ITEMS = 100
+POINTS_OF_A_CURVE = 25
+COMPARISONS_PER_ITEM = 10  # how far a curve goes when no budget bounds it
 LARGEST_CHUNK = 25  # trials that a worker takes on at once
 
 
@@ -72,6 +74,13 @@ def simulate(
         seconds=time.perf_counter() - started,
         truth=truth,
     )
+
+
+def curve_points(budget: int | str | None, items: int | None, points: int = POINTS_OF_A_CURVE) -> list[int]:
+    """Return the numbers of judgments at which a curve is measured, for `checkpoints`."""
+    size = DEFAULT_ITEMS if items is None else items
+    most = judgments_allowed(budget, max(1, size)) or COMPARISONS_PER_ITEM * max(1, size)
+    return sorted({max(1, round(most * at / points)) for at in range(1, points + 1)})
 
 
 @contextmanager

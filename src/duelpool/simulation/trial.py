@@ -1,15 +1,15 @@
 """One trial: a strategy asks, a simulated judge answers, and the result is compared with the truth."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from duelpool.errors import BadParameter
-from duelpool.judges import BORDA, Dice, JudgeModel, SimulatedJudge
-from duelpool.records import Judgment, Levels, Pair, Proposal
+from duelpool.judges import BORDA, JudgeModel, SimulatedJudge
+from duelpool.records import Judgment, Levels
 from duelpool.seeds import rng_for
+from duelpool.simulation.match import Match
 from duelpool.simulation.records import Trial
 from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.strategies.base import Strategy
@@ -107,8 +107,8 @@ def invented_items(count: int) -> tuple[str, ...]:
     return tuple(f"{at:0{width}}" for at in range(count))
 
 
-class _Table:
-    """One strategy and one judge: passes questions and answers between them and counts them."""
+class _Table(Match):
+    """One strategy and one judge whose truth is known, so that the result can be checked."""
 
     def __init__(
         self,
@@ -121,76 +121,18 @@ class _Table:
         budget: int | None,
         checkpoints: tuple[int, ...],
     ) -> None:
-        self.strategy = strategy
-        self.judge = judge
+        super().__init__(strategy, judge, topic, seed, budget=budget)
         self.truth = truth
-        self.topic = topic
-        self.budget = math.inf if budget is None else budget
-        self.rounds = 0
-        self._answers = 0
-        self._judged: Counter[Pair] = Counter()
-        self._pending: list[Proposal] = []
-        self._dice = Dice(seed, topic, "table")
+        self.known = judge
         self._tie_breaker = rng_for(seed, topic, "ties among the best")
         self._checkpoints = checkpoints
         self._curve: list[bool] = []
 
-    @property
-    def spent(self) -> int:
-        """The comparisons so far; a strategy with steps that need no judgment counts them itself."""
-        steps: int = getattr(self.strategy, "steps", self._answers)
-        return int(min(steps, self.budget))
-
-    def play_round(self, batch: int | None) -> bool:
-        """Ask for as many pairs as may be judged at once, and have all of them judged."""
-        proposals = self._asked(batch)
-        for proposal in proposals:
-            self._have_judged(proposal)
-        return bool(proposals)
-
-    def play_live(self, outstanding: int) -> bool:
-        """Keep `outstanding` pairs under judgment, and have a random one of them answered."""
-        self._pending += self._asked(outstanding - len(self._pending))
-        if not self._pending:
-            return False
-        at = int(self._dice.roll(f"returned\x1f{self._answers}") * len(self._pending))
-        self._have_judged(self._pending.pop(at))
-        return True
-
-    def _asked(self, wanted: int | None) -> list[Proposal]:
-        left = self.budget - self.spent - len(self._pending)
-        if left < 1 or self.strategy.done:
-            return []
-        most = left if wanted is None else min(wanted, left)
-        proposals = self.strategy.ask(int(min(most, 1_000_000)), tuple(self._pending))
-        if not proposals and not self._pending:
-            name = type(self.strategy).__name__
-            raise RuntimeError(f"{name} is not done, nothing is pending, and yet it asks for nothing.")
-        return proposals
-
-    def _have_judged(self, proposal: Proposal) -> None:
-        left, right = proposal.pair
-        self._judged[proposal.pair] += 1
-        nth = self._judged[proposal.pair]
-        if self._dice.roll(f"{left}\x1f{right}\x1f{nth}") < 0.5:
-            left, right = right, left
-        outcome = self.judge.answer(self.topic, left, right, nth)
-        self.strategy.tell(
-            Judgment(
-                self.topic,
-                left,
-                right,
-                outcome,
-                phase=proposal.phase,
-                proposal=proposal.proposal,
-                propensity=proposal.propensity,
-                seq=self._answers + 1,
-            )
-        )
-        self._answers += 1
+    def after(self, judgment: Judgment) -> None:
+        """Note at each checkpoint whether one item, had it been returned then, was right."""
         while len(self._curve) < len(self._checkpoints) and self.spent >= self._checkpoints[len(self._curve)]:
             order = self._in_order(self.strategy.result())
-            self._curve.append(bool(order) and order[0] in self.judge.true_order(self.truth).levels.best)
+            self._curve.append(bool(order) and order[0] in self.known.true_order(self.truth).levels.best)
 
     def _in_order(self, result: Levels) -> list[str]:
         """Return the items one by one, ties broken at random.
@@ -206,7 +148,7 @@ class _Table:
 
     def scored(self, result: Levels, items: tuple[str, ...]) -> Trial:
         """Compare the strategy's result with the truth."""
-        known = self.judge.true_order(self.truth)
+        known = self.known.true_order(self.truth)
         truth = known.levels
         place = {item: at for at, level in enumerate(truth.levels) for item in level}
         order = self._in_order(result)
@@ -221,7 +163,7 @@ class _Table:
             best_on_top=bool(order) and set(order[: len(truth.best)]) == set(truth.best),
             top_recall=top_recall(truth, order),
             comparisons=self.spent,
-            same_pair=max(self._judged.values(), default=0),
+            same_pair=self.same_pair,
             rounds=self.rounds,
             certainty=result.certainty,
             curve=(*self._curve, *(single,) * missing),
@@ -235,7 +177,7 @@ class _Table:
         """Return by how much the best beats an item, the largest where there are several; 0 for one of them."""
         if item in bests:
             return 0.0
-        return max(self.judge.win_chance(best, item) for best in bests) - 0.5
+        return max(self.known.win_chance(best, item) for best in bests) - 0.5
 
 
 def top_recall(truth: Levels, order: Sequence[str], depth: int = TOP) -> float:

@@ -21,16 +21,20 @@ class Strategy(Protocol):
     - Not done and nothing pending: it must ask.
     - The judgments in the log and the pending proposals are all that counts as asked; it keeps no counter.
     - A judgment need not have been asked for: imports and other judges count.
+
+    A class that names this one as its base needs `ask`, `tell`, `done` and `result`; the rest has defaults.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[int]  # replay is bit for bit within one version; a changed algorithm gets a new one
-    pools_judgments: ClassVar[bool]  # True: every judgment of the topic counts; False: only its phase's own
-    sequential: ClassVar[bool]  # True: the order of the judgments matters, and one is asked at a time
-    goal: ClassVar[str]  # what it finds: "best", "top-k" (then it has a `k`), "order" or "difference"
-    first_questions_vary: ClassVar[
-        bool
-    ]  # False: how many it asks at first follows from the size of the pool alone
+    name: ClassVar[str] = "own"
+    version: ClassVar[int] = 1  # replay is bit for bit within one version; a changed algorithm gets a new one
+    pools_judgments: ClassVar[bool] = True  # every judgment of the topic counts; False: only its phase's own
+    sequential: ClassVar[bool] = False  # True: the order of the judgments matters, and one is asked at a time
+    goal: ClassVar[str] = (
+        "best"  # what it finds: "best", "top-k" (then it has a `k`), "order" or "difference"
+    )
+    first_questions_vary: ClassVar[bool] = (
+        True  # False: how many it asks at first follows from the size of the pool alone
+    )
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n proposals that may be judged now, given those that are already pending."""
@@ -48,7 +52,7 @@ class Strategy(Protocol):
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
         """The phases that ended so far, for the log; empty where a strategy has no phases."""
-        ...
+        return ()
 
     def result(self) -> Levels:
         """Return the best that is known now, at any time."""
@@ -56,11 +60,11 @@ class Strategy(Protocol):
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the most judgments that a pool of this size takes with a consistent judge, None if open."""
-        ...
+        return None
 
     def expected_judgments(self, n_items: int) -> float:
         """Return about how many judgments a pool of this size takes, for an estimate of the cost."""
-        ...
+        return 5.0 * n_items
 
 
 class Shortfall(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from duelpool.budget.plans.plan import Plan, PlannedQuestion
 from duelpool.budget.units.goals import Targets, targets_of
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile, BadParameter
+from duelpool.frames import Tabular, counted, frame_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,8 @@ class TargetEstimate:
     planned: bool  # whether the plan knew all systems that this is about
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetEstimate:
+@dataclass(frozen=True, slots=True, repr=False)
+class BudgetEstimate(Tabular):
     """What judged plans say about systems."""
 
     metric: str
@@ -65,6 +69,22 @@ class BudgetEstimate:
     judgments: int
     targets: tuple[TargetEstimate, ...]
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        best = max(self.targets, key=lambda each: each.estimate)
+        shown = f"first {best.name} {best.estimate:.4f}"
+        return f"BudgetEstimate({self.metric} of {counted(len(self.targets), 'target')}, {shown})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row a system, with its estimate and the ends of its interval, the best first."""
+        names = ("estimate", "low", "high", "least", "most", "unreachable")
+        ordered = sorted(self.targets, key=lambda each: (-each.estimate, each.name))
+        rows = ((each.name, *(getattr(each, name) for name in names), each.planned) for each in ordered)
+        return frame_of(rows, {"name": "String", **dict.fromkeys(names, "Float64"), "planned": "Boolean"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        return self.as_json()
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,11 @@ from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files.jsonlines import Row, json_rows, number_of, text_of
 from duelpool.files.source import read_source, write_lines
+from duelpool.frames import Tabular, counted, frame_of
 from duelpool.seeds import rng_for
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMAT = 1
 NORMAL_95 = 1.959963984540054
@@ -58,8 +62,8 @@ class Outlook:
     most: float | None = None  # the width whatever the utilities are
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan(Tabular):
     """What to judge with a budget."""
 
     metric: str
@@ -82,6 +86,21 @@ class Plan:
     price: int = 0  # of one judgment, in minor units
     relevant: Mapping[str, float] | None = None  # AP's R
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        systems = counted(len(self.systems), "system")
+        judgments = counted(self.judgments, "judgment")
+        return f"Plan({judgments} for {self.metric} of {systems}, design {self.design}, seed {self.seed})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row a question: what to judge, how often, and how often it was expected to be drawn."""
+        rows = ((each.topic, each.item, each.other, each.times, each.expected) for each in self.questions)
+        kinds = {"topic": "String", "item": "String", "other": "String", "times": "Int64"}
+        return frame_of(rows, kinds | {"expected": "Float64"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the questions, as plain values."""
+        return self.header()
 
     @property
     def judgments(self) -> int:

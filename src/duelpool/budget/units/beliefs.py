@@ -11,7 +11,7 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.files import read_qrels
+from duelpool.files import Qrels, read_qrels
 from duelpool.measures.grammar import name_and_parameters
 
 
@@ -89,22 +89,27 @@ def prior_by_rank(population: Population, text: str = "hyperbolic", top: float =
 
 
 def guesses_from(
-    path: str | os.PathLike[str], population: Population, *, top: float = 1.0, highest: float | None = None
+    path: str | os.PathLike[str] | Qrels,
+    population: Population,
+    *,
+    top: float = 1.0,
+    highest: float | None = None,
 ) -> tuple[Floats, int]:
-    """Return each unit's guessed utility from a file in the form of qrels, and how many units it lacks.
+    """Return each unit's guessed utility from qrels, or a file in their form, and how many units it lacks.
 
     Guesses on any scale from 0 to `highest` (by default the file's highest) become utilities from 0 to `top`.
     Units that the file lacks get the mean of those that it has.
     """
-    grades = read_qrels(path).grades()
+    qrels, place = (path, "The guesses") if isinstance(path, Qrels) else (read_qrels(path), os.fspath(path))
+    grades = qrels.grades()
     largest = max(value for of in grades.values() for value in of.values()) if highest is None else highest
     if not largest > 0:
-        raise BadParameter(f"{os.fspath(path)}: every guess is 0 or less.", remedy="Give guesses from 0 on.")
+        raise BadParameter(f"{place}: every guess is 0 or less.", remedy="Give guesses from 0 on.")
     values = population.values_of(grades)
     lacking = np.isnan(values)
     if lacking.all():
         raise BadParameter(
-            f"{os.fspath(path)}: no guess is about an item of these runs.",
+            f"{place}: no guess is about an item of these runs.",
             remedy="Check topic and document ids.",
         )
     scale = largest**2 if population.others is not None else largest

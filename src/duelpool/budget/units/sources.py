@@ -50,7 +50,7 @@ def beliefs_from(
     population: Population,
     *,
     prior: str | None = "hyperbolic",
-    predictor: str | os.PathLike[str] | None = None,
+    predictor: str | os.PathLike[str] | Qrels | None = None,
     top: float = 1.0,
     highest_guess: float | None = None,
 ) -> tuple[Beliefs, int]:

@@ -8,7 +8,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
@@ -24,11 +24,15 @@ from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.deciders import ALL
+from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Certainty, Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow
 from duelpool.strategies.base import ask_lazily
 from duelpool.strategies.tables.pair_numbers import without
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NOTHING_TO_ASK = "nothing to ask"
 
@@ -125,8 +129,8 @@ class MoneyStatus:
     pay_per_hour: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignStatus:
+@dataclass(frozen=True, slots=True, repr=False)
+class CampaignStatus(Tabular):
     """The state of a campaign at one moment; a `Watch` gives each change a new `version`.
 
     `active` people hold a question now. `price` is that of one usable judgment: so far, or as expected.
@@ -145,6 +149,26 @@ class CampaignStatus:
     right_choices: int
     price: float | None
     version: int = 1
+
+    def __repr__(self) -> str:
+        finished = sum(topic.done for topic in self.topic_statuses)
+        shown = f"{finished} of {counted(len(self.topics), 'topic')} done"
+        judgments = counted(self.total("judgments"), "judgment")
+        return f"CampaignStatus({self.campaign!r}, {self.state}, {shown}, {judgments})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row a topic: its judgments, what is open, and the best items."""
+        names = ("topic", "phase", "items", "judgments", "expected", "open", "leased")
+        rows = (
+            (*(getattr(each, name) for name in names), each.done, " ".join(each.best))
+            for each in self.topic_statuses
+        )
+        kinds = {name: "String" if name in ("topic", "phase") else "Int64" for name in names}
+        return frame_of(rows, {**kinds, "done": "Boolean", "best": "String"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return self.as_json()
 
     @property
     def topic_statuses(self) -> tuple[TopicStatus, ...]:

@@ -20,13 +20,10 @@ from duelpool.cli.output import progress_bar
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.judges import BORDA, TRUTHS
 from duelpool.preferences.prior import Prior, read_prior
-from duelpool.simulation import SimulationResult, judgments_allowed
+from duelpool.simulation import SimulationResult, curve_points
 from duelpool.simulation import simulate as run_simulation
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import parameters_of, split_spec
-
-POINTS_OF_A_CURVE = 25
-COMPARISONS_PER_ITEM = 10  # how far a curve goes when no budget bounds it
 
 EXAMPLES = """
 Examples:
@@ -199,13 +196,6 @@ def pool_sizes(growth: str | None, items: int | None) -> list[int | None]:
     except ValueError as error:
         remedy = "Give whole numbers such as 10,30,100."
         raise BadParameter(f"'{growth}' isn't a list of pool sizes.", remedy=remedy) from error
-
-
-def curve_points(budget: str | None, items: int | None) -> list[int]:
-    """Return the numbers of judgments at which a curve is measured."""
-    size = 100 if items is None else items
-    most = judgments_allowed(budget, max(1, size)) or COMPARISONS_PER_ITEM * max(1, size)
-    return sorted({max(1, round(most * at / POINTS_OF_A_CURVE)) for at in range(1, POINTS_OF_A_CURVE + 1)})
 
 
 def tables(results: list[SimulationResult]) -> tuple[Table, Table, Table]:

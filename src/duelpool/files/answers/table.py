@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.answers.forms import AnswerReading, rows_in
@@ -14,7 +14,11 @@ from duelpool.files.passages import Passages
 from duelpool.files.runs import Run
 from duelpool.files.source import Readable, Source, read_source
 from duelpool.files.topics import Topics
+from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Passage, SourceText, Topic
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EMPTY = "(no answer)"
 """What assessors see of an answer that is empty: a system that says nothing competes, too."""
@@ -36,13 +40,22 @@ class SystemAnswer:
         return Passage(self.item, self.text, format="markdown", sources=self.sources)
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+@dataclass(frozen=True, slots=True, repr=False)
+class Answers(Tabular):
     """The answers of all systems, in the order of the files, and their questions; `notices` by file."""
 
     rows: tuple[SystemAnswer, ...]
     questions: Mapping[str, Topic]
     notices: tuple[tuple[str, tuple[Notice, ...]], ...] = field(default=())
+
+    def __repr__(self) -> str:
+        systems = counted(len(self.systems), "system")
+        return f"Answers({systems}, {counted(len(self.questions), 'question')}, {counted(len(self.rows), 'answer')})"
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a row an answer: question, system, item, text."""
+        rows = ((each.question, each.system, each.item, each.text) for each in self.rows)
+        return frame_of(rows, dict.fromkeys(("question", "system", "item", "text"), "String"))
 
     @property
     def systems(self) -> tuple[str, ...]:

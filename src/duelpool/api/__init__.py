@@ -1,0 +1,1 @@
+"""What `import duelpool as dp` offers: each name is imported when it is first used."""
