@@ -2,8 +2,8 @@
 
     python tests/peers/install.py LOG
 
-The list is the extra `peers` of pyproject.toml. Why one could not be installed is in the log. Tests then use its
-recorded answers, and benchmarks leave its lines out.
+The lists are the extras `peers` and `adaptors` of pyproject.toml. Why one could not be installed is in the
+log. Tests then use its recorded answers, and benchmarks leave its lines out.
 """
 
 import subprocess
@@ -29,13 +29,14 @@ def main(log: Path) -> None:
     """Try every peer."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     failed = {}
-    for requirement in project["optional-dependencies"]["peers"]:
+    extras = project["optional-dependencies"]
+    for requirement in (*extras["peers"], *extras["adaptors"]):
         if problem := install(requirement):
             failed[requirement] = problem
     log.write_text("".join(f"{name}\n{problem}\n" for name, problem in failed.items()), encoding="utf-8")
     if failed:
         print(f"Left out, for they can't be installed here: {', '.join(failed)} ({log} says why).")
-        print("The tests use their recorded answers instead.")
+        print("The tests use recorded answers of peers instead, and leave out what needs the others.")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import polars as pl
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Preferences, Qrels, Run, read_preferences, read_qrels, read_run
+from duelpool.files.collections import is_dataset, text_source
 from duelpool.files.paths import expand_paths
-from duelpool.files.source import STANDARD_INPUT, Readable, read_source
+from duelpool.files.source import STANDARD_INPUT, Readable
 from duelpool.records import Outcome
 
 Record: TypeAlias = Qrels | Preferences | Run
@@ -28,7 +29,7 @@ _GRADE = ("grade", "relevance", "rel", "label")
 
 def read_truth(path: Readable, kind: TruthKind | None = None) -> Record:
     """Read qrels, preferences or a run; the kind is recognised unless it is named."""
-    source = read_source(path)
+    source = text_source(path, kind if kind in ("qrels", "run") else "truth")
     kind = kind or kind_of(source)
     if kind == "qrels":
         return read_qrels(source)
@@ -41,7 +42,7 @@ def kind_of(path: Readable) -> TruthKind:
     Four fields are preferences (topic a b winner) when every line's last field is one of the two before it or
     '=', and qrels otherwise; a second field that is 0 or Q0 throughout means qrels.
     """
-    source = read_source(path)
+    source = text_source(path, "truth")
     rows = []
     start = source.data[:_LOOK]
     whole_lines = start if len(start) == len(source.data) else start.rpartition(b"\n")[0] or source.data
@@ -80,7 +81,7 @@ def run_sources(runs: "RunSource | Iterable[RunSource]") -> list[RunSource]:
     for one in several:
         if isinstance(one, Run):
             sources.append(one)
-        elif _is_pipe(os.fspath(one)):
+        elif _is_pipe(os.fspath(one)) or is_dataset(one):
             sources.append(read_run(one))
         else:
             sources += map(Path, expand_paths([one]))

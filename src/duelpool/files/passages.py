@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from duelpool.errors import BadFile, BadRecord
+from duelpool.files.collections import text_source
 from duelpool.files.jsonlines import Row, is_json, json_rows, text_of
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import Readable, read_source, write_lines
+from duelpool.files.source import Readable, write_lines
 from duelpool.files.tabs import tab_rows
 from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Passage, SourceKind, SourceText, TextFormat, packed_sources
@@ -49,8 +50,8 @@ class Passages(Tabular):
 
 
 def read_passages(path: Readable, only: Collection[str] | None = None) -> Passages:
-    """Read passages, plain or gzip, from a path or standard input ("-"); only the ids asked for, if any."""
-    source = read_source(path)
+    """Read passages, plain or gzip, from a path, standard input ("-") or a dataset; only these ids, if any."""
+    source = text_source(path, "passages", only)
     tally = Tally()
     rows = (
         json_rows(source)

@@ -7,6 +7,7 @@ from typing import Self
 
 import polars as pl
 
+from duelpool.files.collections import text_source
 from duelpool.files.columns import (
     Layout,
     number_text,
@@ -15,9 +16,10 @@ from duelpool.files.columns import (
     refuse_unwritable,
 )
 from duelpool.files.notices import Notice, Tally
+from duelpool.files.parquet import is_parquet_name, write_parquet
 from duelpool.files.rows.keys import RowKeys, repeats
 from duelpool.files.runs import looks_like
-from duelpool.files.source import Readable, read_source, write_lines
+from duelpool.files.source import Readable, write_lines
 from duelpool.frames import Tabular, counted
 
 QRELS_LAYOUT = Layout(
@@ -74,11 +76,11 @@ class Qrels(Tabular):
 
 
 def read_qrels(path: Readable) -> Qrels:
-    """Read qrels, plain or gzip, from a path or from standard input ("-").
+    """Read qrels, plain or gzip, from a path or from standard input ("-"); from Parquet or a dataset too.
 
     A document graded twice in a topic keeps its highest grade; the rows merged are counted.
     """
-    source = read_source(path)
+    source = text_source(path, "qrels")
     columns = read_columns(source, QRELS_LAYOUT, looks_like)
     refuse_not_a_number(source, columns, "grade", "A grade is a finite number.", infinite=True)
     tally = Tally()
@@ -94,6 +96,9 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
     """Write qrels in their own order."""
     for name in ("topic", "docno"):
         refuse_unwritable(os.fspath(path), name, qrels.frame.get_column(name).unique().to_list())
+    if is_parquet_name(path):
+        write_parquet(path, qrels.frame.columns, qrels.frame.iter_rows(), numbers=("grade",))
+        return
     write_lines(
         path,
         (f"{topic} 0 {docno} {number_text(grade)}" for topic, docno, grade in qrels.frame.iter_rows()),

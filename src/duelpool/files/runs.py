@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
+from duelpool.files.collections import text_source
 from duelpool.files.columns import (
     Layout,
     is_number,
@@ -17,10 +18,11 @@ from duelpool.files.columns import (
     refuse_unwritable,
 )
 from duelpool.files.notices import Notice, Tally
+from duelpool.files.parquet import is_parquet_name, write_parquet
 from duelpool.files.rows.keys import RowKeys, repeats
 from duelpool.files.rows.run_rows import RunRows, rows_of
 from duelpool.files.run_names import RunLabel, run_name
-from duelpool.files.source import STANDARD_INPUT, Readable, read_source, shown_name, write_lines
+from duelpool.files.source import STANDARD_INPUT, Readable, shown_name, write_lines
 from duelpool.frames import Tabular, counted
 
 RUN_LAYOUT = Layout(
@@ -175,8 +177,8 @@ class Run(Tabular):
 
 
 def read_run(path: Readable) -> Run:
-    """Read a run, plain or gzip, from a path or from standard input ("-")."""
-    source = read_source(path)
+    """Read a run, plain or gzip, from a path or from standard input ("-"); from Parquet or a dataset too."""
+    source = text_source(path, "run")
     file = "" if source.name == shown_name(STANDARD_INPUT) else source.name
     rows = rows_of(source)
     if rows is not None and not np.isnan(rows.scores).any():
@@ -224,6 +226,11 @@ def write_run(path: str | os.PathLike[str], run: Run) -> None:
     order = run.frame.with_columns(pl.int_range(pl.len()).alias("row"))
     ranks = Run(run.name, order).ranked().sort("row").get_column("rank").to_list()
     rows: Sequence[tuple[str, str, float]] = run.frame.rows()
+    if is_parquet_name(path):
+        columns = ("topic", "docno", "score", "rank", "tag")
+        table = ((*row, rank, run.tag) for row, rank in zip(rows, ranks, strict=True))
+        write_parquet(path, columns, table, numbers=("score", "rank"))
+        return
     write_lines(
         path,
         (

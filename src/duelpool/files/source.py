@@ -24,11 +24,12 @@ BLOCK = 1 << 20
 """Bytes that are read at once."""
 
 _START = 4096
+_DATASETS = ("irds:", "hf:")  # read by `duelpool.files.collections`, for some kinds of files
 _OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/self/fd/")  # open files of this process, by name
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_BINARY_FORMS = (b"PAR1", b"PK\x03\x04")  # Parquet and zip
+PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
 _KNOWN_ENDINGS = (
     ".gz",
     ".run",
@@ -139,16 +140,17 @@ def open_source(path: Readable, *, binary: bool = False) -> Iterator[OpenSource]
             start = start[len(_UTF8_MARK) :]
         if not start:
             raise _empty_file(name)
-        known = binary and start.startswith(_BINARY_FORMS)
+        known = binary and start.startswith((PARQUET, ZIP))
         if not known and (start.startswith(_WIDE_MARKS) or b"\0" in start[:_START]):
-            raise BadFile.at(
-                name,
-                None,
-                "The file is binary, or text in UTF-16.",
-                "Save it as plain UTF-8 text (or gzip of that).",
-            )
+            raise not_text(name)
         again = not packed and _is_file(os.fspath(path), file)
         yield OpenSource(name, start, unpacked, marked, file if again else None)
+
+
+def not_text(name: str) -> BadFile:
+    """Return the error for a file that isn't text."""
+    problem = "The file is binary, or text in UTF-16."
+    return BadFile.at(name, None, problem, "Save it as plain UTF-8 text (or gzip of that).")
 
 
 def _is_file(path: str, file: BinaryIO) -> bool:
@@ -181,7 +183,12 @@ def _opened(path: str, name: str) -> Iterator[BinaryIO]:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (closed below)
     except FileNotFoundError:
-        raise BadFile.at(name, None, "There is no such file.", "Check the path.") from None
+        remedy = (
+            "This can't come from a dataset: name a file."
+            if path.startswith(_DATASETS)
+            else "Check the path."
+        )
+        raise BadFile.at(name, None, "There is no such file.", remedy) from None
     except IsADirectoryError:
         raise BadFile.at(name, None, "This is a folder, not a file.", "Name the files in it.") from None
     except OSError as error:

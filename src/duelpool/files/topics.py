@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from duelpool.errors import BadFile, BadRecord
+from duelpool.files.collections import text_source
 from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, text_of
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import Readable, Source, read_source, write_lines
+from duelpool.files.source import Readable, Source, write_lines
 from duelpool.files.tabs import tab_rows
 from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Topic
@@ -72,8 +73,8 @@ class Topics(Tabular):
 
 
 def read_topics(path: Readable) -> Topics:
-    """Read topics, plain or gzip, from a path or from standard input ("-"); the form is recognised."""
-    source = read_source(path)
+    """Read topics, plain or gzip, from a path, standard input ("-") or a dataset; the form is recognised."""
+    source = text_source(path, "topics")
     tally = Tally()
     if is_json(source):
         rows: Iterator[tuple[int, Row]] = _split_conversations(source)

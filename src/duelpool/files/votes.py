@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast
 
 from duelpool.errors import BadFile, BadRecord, known_names
+from duelpool.files.collections import table_path
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import Readable
 from duelpool.files.tables import NamedRows, TableRow, read_named_rows
@@ -126,7 +127,7 @@ def read_votes(
     `judge` and `model` hold for rows that don't say who judged. `fields` leads from what a column holds (`a`, `b`,
     `winner`, or a key of `NAMES`) to its name in the file.
     """
-    table = read_named_rows(path)
+    table = read_named_rows(table_path(path))
     tally = Tally()
     columns = _columns_of(table, fields or {})
     read_winner = _winner_reader(table, columns)
@@ -148,7 +149,7 @@ def read_votes(
 def is_votes(path: Readable) -> bool:
     """Say whether a file has the columns of votes between systems."""
     try:
-        _columns_of(read_named_rows(path), {})
+        _columns_of(read_named_rows(table_path(path)), {})
     except BadFile:
         return False
     return True

@@ -21,6 +21,7 @@ from duelpool.files import (
     read_topics,
 )
 from duelpool.files.answers import parse_fields
+from duelpool.files.collections import is_dataset
 from duelpool.files.run_names import read_groups
 
 Paced = Callable[[Sequence[str]], Iterable[str]]
@@ -96,7 +97,7 @@ def read_files(files: Files, paced: Paced = iter) -> Inputs:
     _refuse_equal_names(runs)
     qrels = read_qrels(files.qrels) if files.qrels else None
     preferences = read_preferences(files.prefs) if files.prefs else None
-    texts = read_passages(files.texts) if files.texts else None
+    texts = read_passages(files.texts, _pooled(files.texts, runs, qrels)) if files.texts else None
     topics = read_topics(files.topics) if files.topics else None
     groups = read_groups(files.groups) if files.groups else None
     notices: list[tuple[str, tuple[Notice, ...]]] = [
@@ -113,6 +114,14 @@ def read_files(files: Files, paced: Paced = iter) -> Inputs:
     if files.answers:
         return _with_answers(Inputs(files, topics=topics, texts=texts), notices)
     return Inputs(files, runs, qrels, preferences, topics, texts, groups, None, tuple(notices))
+
+
+def _pooled(texts: str, runs: Sequence[Run], qrels: Qrels | None) -> set[str] | None:
+    """Return the documents of runs and grades, where texts come from a dataset: all of its texts may be millions."""
+    if not is_dataset(texts):
+        return None
+    frames = [run.frame for run in runs] + ([] if qrels is None else [qrels.frame])
+    return {docno for frame in frames for docno in frame.get_column("docno").unique().to_list()} or None
 
 
 def _with_answers(inputs: Inputs, notices: list[tuple[str, tuple[Notice, ...]]]) -> Inputs:

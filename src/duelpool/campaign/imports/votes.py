@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from duelpool.errors import BadFile, known_names
+from duelpool.files.collections import table_path
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import Readable, Source, read_source, shown_name
 from duelpool.files.tables import is_parquet
@@ -46,7 +47,7 @@ def campaign_answers(tx: Reading) -> CampaignAnswers:
 
 def look_for_votes(path: Readable) -> tuple[Readable, bool]:
     """Return a file that can be read again, and whether it has votes between systems."""
-    given = path if is_parquet(path) else read_source(path)
+    given = path if is_parquet(path) else read_source(table_path(path))
     return given, is_votes(given)
 
 

@@ -25,6 +25,7 @@ from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
 from duelpool.files.duplicates import duplicates_path
 from duelpool.files.notices import Tally
+from duelpool.files.parquet import is_parquet_name, write_parquet
 from duelpool.files.spreadsheets import harmless
 from duelpool.records import EFFECTS, Kind, Levels, Outcome
 from duelpool.store import Reading, holdings, log, schema
@@ -74,11 +75,15 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
     count, tally = _Count(), Tally()
 
     def work(tx: Reading) -> tuple[str, ...]:
-        write_lines(path, _pref_lines(tx, campaign, os.fspath(path), count, tally, progress))
+        lines = _pref_lines(tx, campaign, os.fspath(path), count, tally, progress)
+        if is_parquet_name(path):
+            write_parquet(path, ("topic", "left", "right", "winner"), (line.split(" ") for line in lines))
+        else:
+            write_lines(path, lines)
         duplicates = duplicates_path(path)
-        if duplicates is None or not (lines := list(_duplicate_lines(tx, campaign))):
+        if duplicates is None or not (listed := list(_duplicate_lines(tx, campaign))):
             return (os.fspath(path),)
-        write_lines(duplicates, lines)
+        write_lines(duplicates, listed)
         return (os.fspath(path), os.fspath(duplicates))
 
     files = campaign.read(work, once=True)
@@ -169,7 +174,16 @@ def write_qrels(
             tx, campaign, os.fspath(path), count, tally, values=values, k=k, above=above, progress=progress
         )
 
-    campaign.read(lambda tx: write_lines(path, lines(tx)), once=True)
+    def work(tx: Reading) -> None:
+        if is_parquet_name(path):
+            rows = (
+                (topic, docno, grade) for topic, _, docno, grade in (line.split(" ") for line in lines(tx))
+            )
+            write_parquet(path, ("topic", "docno", "grade"), rows, numbers=("grade",))
+        else:
+            write_lines(path, lines(tx))
+
+    campaign.read(work, once=True)
     return Written((os.fspath(path),), count.rows, tally.notices)
 
 
@@ -394,6 +408,7 @@ CSV_COLUMNS = (
     "sides_known",
     "strategy",
 )
+_CSV_NUMBERS = ("seq", "grade", "seconds", "confidence")
 
 
 def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
@@ -402,20 +417,33 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     A text that a spreadsheet would take for a formula gets an apostrophe in front.
     """
     count = _Count()
-    campaign.read(
-        lambda tx: write_lines(path, _csv_lines(tx, campaign, count, progress), private=True), once=True
-    )
+
+    def work(tx: Reading) -> None:
+        if is_parquet_name(path):
+            cells = _judgment_cells(tx, campaign, count, progress)
+            write_parquet(path, CSV_COLUMNS, cells, numbers=_CSV_NUMBERS, private=True)
+        else:
+            write_lines(path, _csv_lines(tx, campaign, count, progress), private=True)
+
+    campaign.read(work, once=True)
     return Written((os.fspath(path),), count.rows)
 
 
 def _csv_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
     yield csv_line(CSV_COLUMNS)
+    for cells in _judgment_cells(tx, campaign, count, progress):
+        yield csv_line(cells)
+
+
+def _judgment_cells(
+    tx: Reading, campaign: Campaign, count: _Count, progress: Progress
+) -> Iterator[tuple[object, ...]]:
     for topic in topics_of(tx):
         counts = read_counted_lines(tx, topic)
         for row in log_rows(tx, campaign, topic):
             if row.event == log.JUDGMENT:
                 count.rows += 1
-                yield csv_line(_cells(row, counts.keeps(row.seq)))
+                yield _cells(row, counts.keeps(row.seq))
         progress(1)
 
 

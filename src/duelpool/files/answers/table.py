@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.answers.forms import AnswerReading, rows_in
 from duelpool.files.answers.rows import AnswerRow, RowPlace, file_system
+from duelpool.files.collections import table_path
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.passages import Passages
 from duelpool.files.runs import Run
@@ -111,7 +112,7 @@ def read_answers(
     found: list[AnswerRow] = []
     notices: list[tuple[str, Tally]] = []
     whole_files: list[tuple[str, str]] = []  # systems that a whole file is of, with the file
-    sources = [read_source(path, binary=True) for path in paths]
+    sources = [read_source(table_path(path), binary=True) for path in paths]
     for source in sources:
         tally = Tally()
         notices.append((source.name, tally))
