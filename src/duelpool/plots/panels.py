@@ -50,7 +50,7 @@ class Bars:
         axes.set_xticks(range(len(self.labels)), list(self.labels), fontsize=7)
         axes.set_ylabel(self.y)
         if len(self.series) > 1:
-            axes.legend(fontsize=7)
+            axes.legend(fontsize=7, loc="upper right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Lines:
             axes.set_xticks([], minor=True)
         axes.set_xlabel(self.x)
         axes.set_ylabel(self.y)
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, loc="upper right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Histogram:
             axes.axvline(place, color=f"C{at}", label=name)
         axes.set_xlabel(self.x)
         axes.set_ylabel("trials")
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, loc="upper right")
 
 
 Panel: TypeAlias = Scatter | Bars | Intervals | Lines | Histogram

@@ -28,7 +28,7 @@ def found_curve(results: Sequence[SimulationResult]) -> Figure:
     axes.set_title(f"{', '.join(cases)}: {results[0].trials} trials, 95 % bands over trials")
     axes.set_ylim(0, 1)
     axes.set_xlim(left=0)
-    axes.legend(loc="best")
+    axes.legend(loc="lower right")
     return figure
 
 
@@ -51,7 +51,7 @@ def found_by_budget(
     axes.set_title(title)
     axes.set_ylim(0, 1)
     axes.set_xlim(left=0)
-    axes.legend(loc="best")
+    axes.legend(loc="lower right")
     return figure
 
 
@@ -226,5 +226,5 @@ def bars_beside(
     axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.legend(loc="best")
+    axes.legend(loc="lower right")
     return figure

@@ -1,5 +1,6 @@
 """Slow clients: they are cut off, others keep getting answers, and the log stays small."""
 
+import contextlib
 import logging
 import os
 import resource
@@ -13,7 +14,14 @@ from urllib.request import urlopen
 
 import pytest
 
-from duelpool.web.server.connections import ClientLimits, Clients, limits_within
+from duelpool.web.server.connections import (
+    HEAD_BYTES,
+    PIPELINED,
+    ClientLimits,
+    Clients,
+    Connection,
+    limits_within,
+)
 from duelpool.web.server.listening import Listener
 from duelpool.web.server.repeats import RepeatsCounted
 from support.campaigns import make_campaign
@@ -135,6 +143,33 @@ def test_half_a_head_is_told_why_it_was_refused(patient: Server, lines: ExitStac
     assert line.recv(1000).startswith(b"HTTP/1.1 408")
 
 
+def test_a_head_that_is_too_long_is_refused(patient: Server, lines: ExitStack) -> None:
+    line = connect(patient, lines, SLOW["a head without end"])
+    line.settimeout(20)
+    for _ in range(HEAD_BYTES // 4096 + 1):
+        line.sendall(b"X-Long: " + b"x" * 4086 + b"\r\n")
+    assert line.recv(1000).startswith(b"HTTP/1.1 431")
+
+
+def test_too_many_requests_before_the_first_response_are_refused(patient: Server, lines: ExitStack) -> None:
+    line = connect(patient, lines, b"GET /healthz HTTP/1.1\r\n\r\n" * (PIPELINED + 100))
+    line.settimeout(20)
+    replies = b""
+    while b"HTTP/1.1 400" not in replies and (piece := line.recv(65536)):
+        replies += piece
+    assert b"HTTP/1.1 400" in replies
+
+
+def test_fields_after_a_body_in_chunks_are_no_headers() -> None:
+    """A request is checked by its head; what follows the body, without end perhaps, must not change or extend it."""
+    connection = Connection.__new__(Connection)
+    connection.headers, connection._in_head = [], True
+    connection.on_header(b"Host", b"x")
+    connection._in_head = False
+    connection.on_header(b"Cookie", b"y")
+    assert connection.headers == [(b"host", b"x")]
+
+
 def test_an_address_has_so_many_connections_and_the_proxy_more(patient: Server, lines: ExitStack) -> None:
     """Bodies aren't cut off for the sake of others before a quarter of the patience has passed."""
     words = SLOW["a body without end"]
@@ -186,9 +221,11 @@ def test_a_process_without_files_refuses_connections_and_says_so_once(
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     waiting = [lines.enter_context(socket.create_connection(listener.getsockname())) for _ in range(3)]
     highest = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
-    taken = [lines.enter_context(Path(os.devnull).open("rb")) for _ in range(highest)]  # noqa: SIM115 (closed by the stack)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(each.fileno() for each in taken) + 1, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, before[1]))
     try:
+        with contextlib.suppress(OSError):
+            while True:  # other threads of the process may have closed files
+                lines.enter_context(Path(os.devnull).open("rb"))  # noqa: SIM115 (closed by the stack)
         for each in waiting:
             with pytest.raises(BlockingIOError):
                 listener.accept()

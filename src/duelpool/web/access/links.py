@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -46,6 +47,16 @@ def link_keys(store: Store) -> "Links":
     return Links(read_keys(store), lambda: read_keys(store))
 
 
+def _serializer(valid: tuple[str, ...], purpose: str) -> URLSafeSerializer:
+    return URLSafeSerializer(list(valid), salt=f"duelpool {purpose}")
+
+
+@lru_cache(maxsize=4096)
+def _verified(valid: tuple[str, ...], purpose: str, signed: str) -> Any:
+    """Return the values of a text that one of the secrets signed; a cookie comes with every answer of its visitor."""
+    return _serializer(valid, purpose).loads(signed)
+
+
 class Links:
     """Signs links, cookies and forms, each for its own purpose, and reads them back.
 
@@ -64,23 +75,23 @@ class Links:
             self._read_at = time.monotonic()
             self._keys = self._read_again()
 
-    def _signing(self, purpose: str) -> URLSafeSerializer:
-        return URLSafeSerializer(self._keys.valid(time.time()), salt=f"duelpool {purpose}")
+    def _valid(self) -> tuple[str, ...]:
+        return tuple(self._keys.valid(time.time()))
 
     def sign(self, purpose: str, values: Any) -> str:
         """Return values as a signed text."""
-        return str(self._signing(purpose).dumps(values))
+        return str(_serializer(self._valid(), purpose).dumps(values))
 
     def read(self, purpose: str, signed: str) -> Any:
         """Return the values of a signed text, or refuse it."""
         try:
             try:
-                return self._signing(purpose).loads(signed)
+                return _verified(self._valid(), purpose, signed)
             except BadData:
                 if self._read_again is None or time.monotonic() - self._read_at < _REREAD_SECONDS:
                     raise
                 self.refresh()
-                return self._signing(purpose).loads(signed)
+                return _verified(self._valid(), purpose, signed)
         except (BadData, ValueError, RecursionError):
             raise ForgedLink(
                 "This link is not valid here.", remedy="Open the link exactly as you received it."

@@ -18,15 +18,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-import h11
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from duelpool.access.limits import line_of
+from duelpool.errors import BadRecord
 from duelpool.web.server.guard import HEADERS
 
 PATIENCE = 20.0
@@ -37,9 +37,17 @@ CONNECTIONS = 1000
 """Open connections of one process, unless its limit of files allows fewer."""
 FILES_KEPT = 96
 """Files that connections leave to the store, to uploads and to Python."""
+HEAD_BYTES = 64 * 1024
+"""The longest head of a request, but for what comes with one reading of the socket; the parser knows no limit."""
+PIPELINED = 256
+"""Requests that a client may send before it has read the response to the first; browsers send one."""
 HEAD_SPARED = 0.1  # seconds in which a new connection needn't make way for another
 LEAVING_AT_MOST = 32
 
+TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Content-Length: 35\r\n\r\nThe head of the request is too long."
+)
 TIMED_OUT = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Content-Length: 34\r\n\r\nThe request took too long to come."
@@ -111,7 +119,7 @@ class ServerConfig(Config):
         return lambda: ServingLoop(self.clients, count_repeats=self.log_config is not None)
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     """One connection: it knows its stage, and since when."""
 
     def __init__(
@@ -126,6 +134,9 @@ class Connection(H11Protocol):
         self._answer: Any = self.app
         self.app: Any = self._serve
         self._requests = self._received = self._sent = 0
+        self._head = 0  # bytes that came while a head is incomplete
+        self._in_head = False  # whether a head has begun and isn't complete
+        self._at_end = 0  # bytes that had come when the last response was complete
         self._seen = (Stage.HEAD, 0)
         self._moved = 0
         self.since = time.monotonic()
@@ -157,9 +168,33 @@ class Connection(H11Protocol):
         """Take what the client sent."""
         self._received += len(data)
         super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > HEAD_BYTES and not self.transport.is_closing():
+                logger.warning("The head of a request is too long; its client was cut off.")
+                self.transport.write(TOO_LONG)
+                self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; fields that follow a body in chunks are no part of the head."""
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Answer a request whose head is complete."""
+        self._in_head, self._head = False, 0
+        if len(self.pipeline) >= PIPELINED:
+            raise BadRecord("Too many requests at once.", remedy="Wait for a response.")  # answered with 400
+        super().on_headers_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
+        self._at_end = self._received
         super().on_response_complete()
         self.look(time.monotonic())
 
@@ -197,7 +232,7 @@ class Connection(H11Protocol):
         if cycle is None:
             return Stage.HEAD
         if cycle.response_complete:
-            begun = self.conn.their_state is not h11.IDLE or self.conn.trailing_data[0]
+            begun = self._in_head or cycle.more_body or self._received > self._at_end
             return Stage.HEAD if begun else Stage.IDLE
         theirs = cycle.more_body and not cycle.waiting_for_100_continue
         return Stage.BODY if theirs and not self.flow.read_paused else Stage.WORKING
@@ -266,9 +301,9 @@ class Clients:
 
     def behind_proxy(self, host: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """Return the visitor's address that a trusted proxy names, or "" if there is none to be limited."""
-        if host not in self._proxies:
-            return ""
         forwarded = b", ".join(value for name, value in headers if name == b"x-forwarded-for")
+        if not forwarded or host not in self._proxies:
+            return ""
         visitor = self._proxies.get_trusted_client_address(forwarded.decode("latin-1"))[0]
         return "" if visitor in self._proxies else line_of(visitor)
 
