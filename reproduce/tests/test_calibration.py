@@ -294,6 +294,7 @@ def small() -> CalibrationReport:
     return calibration(trials=2, seed=2, only=SMALL)
 
 
+@pytest.mark.long
 def test_the_report_can_be_read_by_people_and_programs(small: CalibrationReport) -> None:
     of_set, of_first, stopped, bins = small.sections()
     assert [row[0] for row in of_set.rows] == [row[0] for row in of_first.rows] == [*SMALL, POOLED]
@@ -334,6 +335,7 @@ def test_real_data_are_left_out_where_they_are_not(tmp_path: Path) -> None:
         calibration(1, only=("A, K=11",))
 
 
+@pytest.mark.long
 def test_the_calibration_can_be_resumed(tmp_path: Path) -> None:
     experiment = replace(EXPERIMENTS["calibration"], quick_form={"only": ("A, K=10", "A, K=30")})
     first, again = (experiment.run_with(2, 1, quick=True, resume=tmp_path) for _ in range(2))

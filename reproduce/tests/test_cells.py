@@ -41,6 +41,7 @@ def simulations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["swissfinals", "allpairs"])
 def test_a_stored_simulation_is_the_same_and_is_not_run_again(
     strategy: str, tmp_path: Path, simulations: list[str]
@@ -147,6 +148,7 @@ DAMAGES = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
 def test_a_damaged_or_foreign_file_is_named_with_a_remedy(damage: Damage, tmp_path: Path) -> None:
     cells = Cells(tmp_path)

@@ -67,6 +67,7 @@ def test_a_share_of_nothing_still_has_an_error() -> None:
     assert replace(few, trials=1000).verdict == "differs"
 
 
+@pytest.mark.long
 def test_every_row_is_run_in_both_cases(small: Figure3) -> None:
     names = [name for name, _, _ in small.results]
     assert names == [*(row.name for row in PAPER), "swissfinals"]

@@ -30,6 +30,7 @@ def test_there_are_no_queries_of_other_sizes() -> None:
         simulated_query(16, np.random.default_rng(1))
 
 
+@pytest.mark.long
 def test_each_way_to_judge_saves_on_the_one_before() -> None:
     small, large = judging_effort((6, 15), trials=30, seed=1)
     assert (small.all_pairs, large.all_pairs) == (15, 105)

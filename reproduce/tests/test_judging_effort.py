@@ -28,6 +28,7 @@ def test_every_size_has_its_row_and_its_progress() -> None:
     assert ended == [1] * 11
 
 
+@pytest.mark.long
 def test_the_drawing_holds_the_figures(report: EffortReport) -> None:
     drawn: dict[str, Any] = {str(line.get_label()): line for line in report.drawing().axes[0].get_lines()}
     assert len(drawn) == 6

@@ -141,7 +141,9 @@ def __getattr__(name: str) -> object:
     else:
         from duelpool.errors import known_names
 
-        raise AttributeError(f"module 'duelpool' has no attribute '{name}'. {known_names(name, _MODULE_OF)}", name=name)
+        raise AttributeError(
+            f"module 'duelpool' has no attribute '{name}'. {known_names(name, _MODULE_OF)}", name=name
+        )
     globals()[name] = value
     return value
 

@@ -108,6 +108,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.long
 def test_processes_at_once_take_as_many_attempts_as_the_limit(target: str) -> None:
     new_store(target).close()
     processes = [

@@ -51,6 +51,7 @@ def test_pivotal_sample_has_its_size_and_distinct_units_property(
         assert (probabilities[drawn] > 0).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "probabilities",
     [

@@ -55,6 +55,7 @@ def test_top_design_is_biased_and_reports_it() -> None:
     assert result.as_json()["means"]["coverage"] is None
 
 
+@pytest.mark.long
 def test_greg_corrects_a_predictor_on_a_wrong_scale() -> None:
     population, utility, guess = random_population(400, 3, seed=8, topics=20)
 
@@ -101,6 +102,7 @@ def test_topics_that_all_say_nothing_leave_an_interval_open() -> None:
     assert min(target.coverage for target in result.targets) >= 0.9  # .4 by the drawn topics' variance alone
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_intervals_hold_the_truth(interval: str) -> None:
     way = INTERVALS[interval]

@@ -85,6 +85,7 @@ def test_an_assessor_reads_their_question_again(back_end: str, tmp_path: Path) -
                 wrong.answer(question.id, assessor, Answer(Outcome.LEFT))
 
 
+@pytest.mark.long
 def test_both_back_ends_give_the_same_results(both: tuple[Store, Store], tmp_path: Path) -> None:
     file, server = both
     mine, theirs = story(file, tmp_path / "file"), story(server, tmp_path / "server")

@@ -298,7 +298,7 @@ TestCampaign = CampaignMachine.TestCase
 TestSystems = SystemsMachine.TestCase
 TestSystemsOnPostgreSQL = pytest.mark.long(SystemsMachineOnPostgreSQL.TestCase)
 TestCampaign.settings = TestSystems.settings = settings(
-    max_examples=max(10, settings().max_examples // 8), stateful_step_count=40
+    max_examples=max(5, settings().max_examples // 8), stateful_step_count=40
 )
 TestSystemsOnPostgreSQL.settings = settings(
     max_examples=max(5, settings().max_examples // 20), stateful_step_count=40

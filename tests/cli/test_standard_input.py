@@ -330,6 +330,7 @@ def test_a_pipe_of_qrels_is_evaluated(prepared: Path) -> None:
     assert "1.0000" in done.stdout
 
 
+@pytest.mark.long
 def test_pipes_are_evaluated_by_several_processes(prepared: Path) -> None:
     ends = os.pipe()
     os.write(ends[1], gzip.compress((prepared / "one.run").read_bytes()))

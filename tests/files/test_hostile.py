@@ -151,6 +151,7 @@ def hold(name: str, sizes: tuple[int, ...], folder: Path) -> None:
             refuse_faster_growth(name, what, make, sizes, folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", UPLOADED)
 def test_time_of_a_reader_grows_with_the_size_of_a_file(kind: str, tmp_path: Path) -> None:
     hold(f"read_{kind}", SIZES, tmp_path)

@@ -74,6 +74,7 @@ def test_qrels_read_and_write_back_equal(
     assert read_qrels(tmp_path / "again.gz") == qrels
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rows", "topics"),
     [

@@ -144,6 +144,7 @@ def test_pgc_equals_its_definition(pairs: list[tuple[str, str]], ranking: list[s
     assert [names[at] for at in fast] == order
 
 
+@pytest.mark.long
 def test_pgc_is_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
     program = """
 import random

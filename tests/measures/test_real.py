@@ -63,6 +63,7 @@ def deep_learning(real: Path) -> dict[str, dict[str, float]]:
     }
 
 
+@pytest.mark.long
 def test_ndcg_of_the_63_runs_is_the_official_one(
     real: Path, deep_learning: dict[str, dict[str, float]]
 ) -> None:
@@ -124,6 +125,7 @@ def conversations(real: Path) -> dict[str, Evaluation]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("compat", "taus", "shares"),
     [
@@ -203,6 +205,7 @@ def test_one_trec8_run_differs_when_scores_are_compared_in_double_precision(real
     assert [run for run in scores.runs if abs(means[run] - stated[run]) > 0.00011] == ["uwmt8a0"]
 
 
+@pytest.mark.long
 @pytest.mark.peer("pytrec_eval")
 def test_average_precision_of_the_trec8_runs_equals_pytrec_evals(real: Path) -> None:
     pytrec_eval = load("pytrec_eval")

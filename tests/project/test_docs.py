@@ -105,16 +105,23 @@ def test_output_comparison_accepts_ellipses_and_refuses_differences() -> None:
     assert {each.language for each in EXAMPLES} <= {"python", "console", "sh", "toml", "bibtex", "text"}
 
 
-SIMULATIONS = {"docs/simulation.md", "docs/guides/how-many.md"}
+LONG_PAGES = {  # simulations, servers and models that take a while
+    "docs/agreement.md",
+    "docs/campaign.md",
+    "docs/guides/how-many.md",
+    "docs/guides/prolific.md",
+    "docs/simulation.md",
+    "docs/strategies/swissfinals.md",
+}
 
 
-def long_if_simulated(given: Any, page: Path) -> Any:
-    return pytest.param(given, marks=pytest.mark.long) if named(page) in SIMULATIONS else given
+def long_if_it_takes_a_while(given: Any, page: Path) -> Any:
+    return pytest.param(given, marks=pytest.mark.long) if named(page) in LONG_PAGES else given
 
 
 @pytest.mark.parametrize(
     "example",
-    [long_if_simulated(each, each.page) for each in EXAMPLES if each.language == "python"],
+    [long_if_it_takes_a_while(each, each.page) for each in EXAMPLES if each.language == "python"],
     ids=str,
 )
 def test_python_examples_run(example: Example, workplace: Path) -> None:
@@ -128,7 +135,7 @@ CONSOLE = [each for each in EXAMPLES if each.language in {"console", "toml"}]
 
 @pytest.mark.parametrize(
     "page",
-    [long_if_simulated(page, page) for page in dict.fromkeys(each.page for each in CONSOLE)],
+    [long_if_it_takes_a_while(page, page) for page in dict.fromkeys(each.page for each in CONSOLE)],
     ids=named,
 )
 def test_console_examples_print_what_the_page_says(page: Path, workplace: Path) -> None:

@@ -252,6 +252,7 @@ def test_only_three_readers_parse_files_with_polars() -> None:
     assert readers == ["columns.py", "packed.py", "tables.py"]
 
 
+@pytest.mark.long
 def test_every_module_imports_without_extras() -> None:
     """No optional package is needed for an import, nor a module that Windows lacks."""
     names = [

@@ -59,6 +59,7 @@ def test_tests_without_their_data_or_peer_are_deselected_and_counted(
     assert re.search(r"\b2 passed", output)
 
 
+@pytest.mark.long
 def test_deselected_tests_are_not_counted(tmp_path: Path) -> None:
     code, output = run(tmp_path, EXAMPLES, "-k", "marked or plain")
     assert code == 0, output
@@ -79,6 +80,7 @@ def test_missing_data_folder_is_an_error(tmp_path: Path) -> None:
     assert "nowhere, which is no folder" in output
 
 
+@pytest.mark.long
 def test_skip_fails_under_ci_only(tmp_path: Path) -> None:
     code, output = run(tmp_path, SKIPPED)
     assert code == pytest.ExitCode.TESTS_FAILED

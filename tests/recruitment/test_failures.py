@@ -130,6 +130,7 @@ def settled(home: House) -> list[tuple[str, str]]:
     return [(row.kind, row.state) for row in home.rows(schema.payment)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "state", "paid"),
     [

@@ -79,6 +79,7 @@ def test_grades_and_scores_are_used_unchanged(tmp_path: Path) -> None:
 # ---- telling
 
 
+@pytest.mark.long
 def test_simulation_passes_the_prior_to_strategies_with_one(people: Path) -> None:
     """One judgment an item: with the truth as the prior the best is found far more often than without."""
     judges = f"replay:file={people},answers=raw"

@@ -42,12 +42,14 @@ def test_error_of_an_upload_names_its_line(tmp_path: Path) -> None:
         check_uploads([("texts", path)])
 
 
+@pytest.mark.long
 def test_uploads_that_take_too_long_are_refused(tmp_path: Path) -> None:
     path = many_passages(tmp_path / "texts.tsv", 24 << 20)
     with pytest.raises(TooMuch, match=r"takes longer than 1 seconds\. Check their contents"):
         check_uploads([("texts", path)], Allowance(1, 8 << 30))
 
 
+@pytest.mark.long
 def test_uploads_that_take_too_much_memory_are_refused(tmp_path: Path) -> None:
     path = many_passages(tmp_path / "texts.tsv", 8 << 20)
     with pytest.raises(TooMuch, match=r"takes more than 20 MB of memory\. Send fewer"):

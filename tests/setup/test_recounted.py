@@ -182,6 +182,7 @@ def test_figures_of_a_pilot(played: Eventful, recount: Recount) -> None:
     assert seen.sizes == tuple(len(recount.items[topic]) for topic in recount.topics if topic in judged)
 
 
+@pytest.mark.long
 def test_every_kind_of_event_happens(tmp_path: Path) -> None:
     happened: Counter[str] = Counter()
     for seed in SEEDS:

@@ -220,6 +220,7 @@ def call(*words: str, code: int = 0) -> str:
     return done.output
 
 
+@pytest.mark.long
 def test_dry_run_creates_nothing_and_reads_a_pilot(files: Files, tmp_path: Path) -> None:
     pilot, whole = str(tmp_path / "pilot.db"), tmp_path / "whole.db"
     run = files.runs[0]
@@ -283,6 +284,7 @@ def test_cost_of_a_pilot_holds_judgments_that_do_not_count(files: Files, half_us
     assert learnt["assignments"] == math.ceil(plain["judgments"] / 0.5 / 10)
 
 
+@pytest.mark.long
 def test_campaign_above_the_highest_cost_is_made_and_named_too_dear(files: Files, tmp_path: Path) -> None:
     made = tmp_path / "dear.db"
     words = ("pool", files.runs[0], "--strategy", "allpairs")

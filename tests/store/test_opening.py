@@ -292,6 +292,7 @@ def test_backup_of_a_missing_store_creates_no_file(tmp_path: Path) -> None:
 MAKE = "import sys; from duelpool.store import open_store; open_store(sys.argv[1], create=True).close()"
 
 
+@pytest.mark.long
 def test_concurrent_processes_create_one_store(target: str) -> None:
     makers = [
         subprocess.Popen([sys.executable, "-c", MAKE, target], stderr=subprocess.PIPE, text=True)
@@ -587,6 +588,7 @@ def test_unfinished_copies_of_ended_processes_are_removed(path: Path) -> None:
     assert of_ours.exists()
 
 
+@pytest.mark.long
 def test_several_processes_upgrade_a_store_once(tmp_path: Path) -> None:
     old = sorted(Path(__file__).with_name("data").glob("schema-*.db"))[0]
     path = tmp_path / "campaign.db"

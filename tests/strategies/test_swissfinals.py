@@ -78,6 +78,7 @@ def test_it_may_stop_while_the_field_is_pruned_and_then_names_at_most_two() -> N
     assert len(loop.strategy.result().best) <= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [3, 12, 20])
 @pytest.mark.parametrize("wanted", [0.05, 0.85])
 def test_it_is_not_sure_before_every_finalist_was_judged(size: int, wanted: float) -> None:

@@ -145,6 +145,7 @@ def test_status_from_summaries_equals_a_recount_in_a_hundred_campaigns(back_end:
 # ---- topics without lines, other strategies and stages
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "difference"])
 def test_topics_without_lines_are_like_others_of_their_size(strategy: str, store: Store) -> None:
     sizes = (1, 2, 3, 5, 5, 9, 9, 9)

@@ -99,6 +99,7 @@ def test_a_whole_assignment_with_the_mouse(site: Site, people: People) -> None:
     assert rewards(site, campaign) == [200]
 
 
+@pytest.mark.long
 def test_a_whole_assignment_without_javascript(site: Site, people: People) -> None:
     campaign = site.crowd(steps=STEPS)
     person = people(java_script_enabled=False)

@@ -26,6 +26,7 @@ logging.getLogger("duelpool.web").info("not shown")
 """
 
 
+@pytest.mark.long
 def test_a_server_process_logs_with_times() -> None:
     done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
     lines = done.stderr.splitlines()
