@@ -213,7 +213,7 @@ def test_a_class_name_is_defined_once() -> None:
     assert set(repeated) == set(SAME_NAME), repeated
 
 
-SUB_ROOMS = ("settings", "log", "questions", "work", "views", "imports", "runners", "checks")
+SUB_ROOMS = ("settings", "log", "questions", "work", "views", "imports", "runners", "checks", "releases")
 CAMPAIGN_MAY_IMPORT = {
     "settings": (),
     "events": (),
@@ -225,6 +225,7 @@ CAMPAIGN_MAY_IMPORT = {
     "imports": ("settings", "log", "campaign", "views"),
     "runners": ("settings", "events", "log", "campaign", "views"),
     "checks": ("settings", "log", "work", "views", "campaign"),
+    "releases": ("campaign", "views"),
 }
 """What each sub-room of `campaign` imports from the others; `views.tally` stands below the rest of the views."""
 

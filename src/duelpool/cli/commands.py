@@ -27,6 +27,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "judge": "campaign.judge:judge",
         "status": "campaign.status:status",
         "export": "campaign.export:export",
+        "release": "campaign.release:release",
         "evaluate": "evaluation.evaluate:evaluate",
         "report": "campaign.report:report",
     },

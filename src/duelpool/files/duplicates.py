@@ -124,6 +124,8 @@ def duplicates_path(path: str | os.PathLike[str]) -> Path | None:
     if os.fspath(path) == STANDARD_INPUT:
         return None
     place = Path(path)
+    if place.suffix == ".parquet":  # they are text
+        return place.with_suffix(".twins.txt")
     packed = place.suffix == ".gz"
     plain = place.with_suffix("") if packed else place
     return plain.with_name(f"{plain.stem}.twins{plain.suffix}{'.gz' if packed else ''}")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from duelpool.campaign import Campaign
@@ -274,7 +275,10 @@ def test_exports_hold_no_identities(judged: Campaign, tmp_path: Path) -> None:
     write_bundle(judged, str(tmp_path / "bundle"))
     write_csv(judged, tmp_path / "bundle" / "all.csv")
     for path in (tmp_path / "bundle").iterdir():
-        assert "SECRET-PERSON" not in path.read_text(), path.name
+        table = path.suffix == ".parquet"
+        assert "SECRET-PERSON" not in (str(pl.read_parquet(path).rows()) if table else path.read_text()), (
+            path.name
+        )
 
 
 def test_the_spreadsheet_has_every_judgment_and_says_which_count(judged: Campaign, tmp_path: Path) -> None:
@@ -348,6 +352,10 @@ def test_a_bundle_has_all_that_a_release_needs(judged: Campaign, tmp_path: Path,
         "guidelines.md",
         "settings.json",
         "DATA-STATEMENT.md",
+        "README.md",
+        "croissant.json",
+        "judgments.parquet",
+        "preferences.parquet",
     }
     assert {Path(file).name for file in written.files} == names
     settings = json.loads((folder / "settings.json").read_text())

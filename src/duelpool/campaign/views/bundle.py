@@ -5,8 +5,8 @@ import platform
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +18,13 @@ from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.settings import SETTINGS
 from duelpool.campaign.views import summaries
+from duelpool.campaign.views.codebook import PREFERENCES, croissant, data_card
 from duelpool.campaign.views.exports import (
+    CSV_COLUMNS,
     Progress,
     Written,
     ignore,
+    write_csv,
     write_levels,
     write_log,
     write_prefs,
@@ -32,6 +35,7 @@ from duelpool.deciders import DECIDERS
 from duelpool.durable import give_name
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
+from duelpool.files.parquet import write_parquet
 from duelpool.files.source import unwritable, written_whole
 from duelpool.store import CampaignStore, Reading, Store, holdings, log, schema
 from duelpool.strategies import STRATEGIES
@@ -48,20 +52,28 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same bytes
 
 def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, **qrels: Any) -> Written:
     """Write a release into a new folder, or into a .zip file; it appears when it is complete."""
+    with release_folder(path) as place:
+        summaries.work_out(campaign)
+        rows, notices = campaign.read(lambda tx: _fill(as_of_now(campaign, tx), place, progress, qrels))
+        names = sorted(each.name for each in place.iterdir())
+    return Written(tuple(str(Path(path) / name) for name in names), rows, notices)
+
+
+@contextmanager
+def release_folder(path: str) -> Iterator[Path]:
+    """Yield a folder to fill; it gets its name, or is packed into a .zip file, when it is complete."""
     target = Path(path)
     packed = target.suffix.lower() == ".zip"
     if not packed and target.exists():
         raise BadFile.at(path, None, "The folder exists already.", "Name a new one, or remove it.")
     if not target.absolute().parent.is_dir():
         raise BadFile.at(path, None, "Its parent folder doesn't exist.", "Make it first.")
-    summaries.work_out(campaign)
     try:
         place = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as error:
         raise unwritable(path, error) from None
     try:
-        rows, notices = campaign.read(lambda tx: _fill(_as_of_now(campaign, tx), place, progress, qrels))
-        names = sorted(each.name for each in place.iterdir())
+        yield place
         if packed:
             _pack(place, target)
         else:
@@ -77,7 +89,6 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
     finally:
         with suppress(OSError):
             shutil.rmtree(place)
-    return Written(tuple(str(target / name) for name in names), rows, notices)
 
 
 class _Snapshot(CampaignStore):
@@ -94,7 +105,7 @@ class _Snapshot(CampaignStore):
         return work(self._tx)
 
 
-def _as_of_now(campaign: Campaign, tx: Reading) -> Campaign:
+def as_of_now(campaign: Campaign, tx: Reading) -> Campaign:
     """Return the campaign as of this snapshot, so that all files of a bundle agree while people judge."""
     frozen = copy(campaign)
     frozen.own_store = _Snapshot(campaign.store, tx)
@@ -110,6 +121,9 @@ def _fill(
         write_levels(campaign, place / "levels.json"),
         write_log(campaign, place / "log.jsonl"),
     ]
+    write_csv(campaign, place / "judgments.parquet")
+    with (place / "preferences.txt").open(encoding="utf-8") as listed:
+        write_parquet(place / "preferences.parquet", tuple(PREFERENCES), (line.split() for line in listed))
     topics, passages = campaign.read(_topics)
     write_topics(place / "topics.jsonl", topics.values())
     write_lines(place / "guidelines.md", [campaign.settings.guidelines or _NO_GUIDELINES])
@@ -119,7 +133,17 @@ def _fill(
     dates = campaign.read(_dates)
     now = status(campaign, turns=summaries.Turns(0))
     write_lines(place / "DATA-STATEMENT.md", statement(campaign, now, dates, passages))
+    _describe(campaign, place, dates)
     return sum(each.rows for each in written), tuple(notice for each in written for notice in each.notices)
+
+
+def _describe(campaign: Campaign, place: Path, dates: tuple[str, str]) -> None:
+    """Write the data card and the Croissant metadata of the files that are there."""
+    tables = {"judgments.parquet": CSV_COLUMNS, "preferences.parquet": tuple(PREFERENCES)}
+    about = f"Preferences between the candidates of topics, from the campaign {campaign.name}; see DATA-STATEMENT.md."
+    write_lines(place / "README.md", data_card(campaign.name, about, tables))
+    described = croissant(campaign.name, about, place, tables, published=dates[1], version="1.0.0")
+    write_lines(place / "croissant.json", [described])
 
 
 def _topics(tx: Reading) -> tuple[dict[str, Any], int]:
@@ -200,6 +224,8 @@ def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], p
         "- `log.jsonl`: every line of the log, retractions and closed phases included; assessors by pseudonym",
         "- `events.jsonl`, where there are any: what changed decisions as a whole, such as weights of assessors",
         "- `topics.jsonl`, `guidelines.md`, `settings.json`: what was asked, how, and under which settings",
+        "- `judgments.parquet`, `preferences.parquet`: the same as tables, which pandas, polars and `datasets` read",
+        "- `README.md`, `croissant.json`: what the columns mean, for people and for catalogues of datasets",
         "",
         "## Known limits, licence and contact",
         "",

@@ -56,7 +56,9 @@ class Written:
 
 
 @dataclass(slots=True)
-class _Count:
+class RowCount:
+    """How many rows were written."""
+
     rows: int = 0
 
 
@@ -72,7 +74,7 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
 
     Where items have duplicates, a second file lists them: `topic canonical duplicate`.
     """
-    count, tally = _Count(), Tally()
+    count, tally = RowCount(), Tally()
 
     def work(tx: Reading) -> tuple[str, ...]:
         lines = _pref_lines(tx, campaign, os.fspath(path), count, tally, progress)
@@ -91,7 +93,7 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
 
 
 def _pref_lines(  # noqa: PLR0917
-    tx: Reading, campaign: Campaign, file: str, count: _Count, tally: Tally, progress: Progress
+    tx: Reading, campaign: Campaign, file: str, count: RowCount, tally: Tally, progress: Progress
 ) -> Iterator[str]:
     columns = schema.log.c
     for topic in topics_of(tx):
@@ -167,7 +169,7 @@ def write_qrels(
         raise BadParameter(f"Qrels can't hold '{values}'.", remedy=known_names(values, known))
     if k is not None and k < 1:
         raise BadParameter(f"The top k holds one item or more, not {k}.")
-    count, tally = _Count(), Tally()
+    count, tally = RowCount(), Tally()
 
     def lines(tx: Reading) -> Iterator[str]:
         return _qrels_lines(
@@ -191,7 +193,7 @@ def _qrels_lines(
     tx: Reading,
     campaign: Campaign,
     file: str,
-    count: _Count,
+    count: RowCount,
     tally: Tally,
     *,
     values: Values,
@@ -294,14 +296,14 @@ def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) 
 
 def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
     """Write every line of the log as JSON lines: judgments, retractions, releases, closings and rewinds."""
-    count = _Count()
+    count = RowCount()
     campaign.read(
         lambda tx: write_lines(path, _log_lines(tx, campaign, count, progress), private=True), once=True
     )
     return Written((os.fspath(path),), count.rows)
 
 
-def _log_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
+def _log_lines(tx: Reading, campaign: Campaign, count: RowCount, progress: Progress) -> Iterator[str]:
     for topic in topics_of(tx):
         for row in log_rows(tx, campaign, topic):
             count.rows += 1
@@ -370,14 +372,14 @@ def line_to_json(row: Row[Any]) -> dict[str, Any]:
 def export_lines(tx: Reading, campaign: Campaign, form: str) -> Iterator[str]:
     """Yield an export line by line, as `write_prefs` and its like would write it."""
     if form == "csv":
-        return _csv_lines(tx, campaign, _Count(), ignore)
+        return _csv_lines(tx, campaign, RowCount(), ignore)
     if form == "jsonl":
-        return _log_lines(tx, campaign, _Count(), ignore)
+        return _log_lines(tx, campaign, RowCount(), ignore)
     if form == "prefs":
-        return _pref_lines(tx, campaign, "preferences", _Count(), Tally(), ignore)
+        return _pref_lines(tx, campaign, "preferences", RowCount(), Tally(), ignore)
     if form == "qrels":
         return _qrels_lines(
-            tx, campaign, "qrels", _Count(), Tally(), values="auto", k=None, above=None, progress=ignore
+            tx, campaign, "qrels", RowCount(), Tally(), values="auto", k=None, above=None, progress=ignore
         )
     if form == "levels":
         return iter([json.dumps(levels_in(tx, campaign, ignore), indent=1, ensure_ascii=False)])
@@ -416,11 +418,11 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front.
     """
-    count = _Count()
+    count = RowCount()
 
     def work(tx: Reading) -> None:
         if is_parquet_name(path):
-            cells = _judgment_cells(tx, campaign, count, progress)
+            cells = judgment_cells(tx, campaign, count, progress)
             write_parquet(path, CSV_COLUMNS, cells, numbers=_CSV_NUMBERS, private=True)
         else:
             write_lines(path, _csv_lines(tx, campaign, count, progress), private=True)
@@ -429,15 +431,16 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     return Written((os.fspath(path),), count.rows)
 
 
-def _csv_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
+def _csv_lines(tx: Reading, campaign: Campaign, count: RowCount, progress: Progress) -> Iterator[str]:
     yield csv_line(CSV_COLUMNS)
-    for cells in _judgment_cells(tx, campaign, count, progress):
+    for cells in judgment_cells(tx, campaign, count, progress):
         yield csv_line(cells)
 
 
-def _judgment_cells(
-    tx: Reading, campaign: Campaign, count: _Count, progress: Progress
+def judgment_cells(
+    tx: Reading, campaign: Campaign, count: RowCount, progress: Progress
 ) -> Iterator[tuple[object, ...]]:
+    """Yield every judgment as the values of `CSV_COLUMNS`, topic by topic."""
     for topic in topics_of(tx):
         counts = read_counted_lines(tx, topic)
         for row in log_rows(tx, campaign, topic):

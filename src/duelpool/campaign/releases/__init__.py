@@ -1,0 +1,1 @@
+"""Releases of a campaign for others: without what could identify a person."""
