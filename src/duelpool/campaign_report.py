@@ -20,7 +20,7 @@ from duelpool.report import Cell, Chapter, Fact, Picture, Table
 from duelpool.store import holdings
 
 MEASURES = ("RR", "Compat(p=0.8)")
-TRUSTED = ("summary", "alpha", "transitivity")  # statistics of agreement
+TRUSTED = ("summary", "systems", "alpha", "transitivity")  # statistics of agreement
 SHOWN = 160  # characters of a best answer
 MATRIX_AT_MOST = 12  # systems whose votes against each other are a table
 FEW = 3  # points that a history needs to be worth drawing

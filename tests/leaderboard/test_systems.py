@@ -8,11 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.views.system_votes import votes_of
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import Run, read_votes
 from duelpool.files.packed import pack_run
-from duelpool.leaderboard.systems import arena_rows, boards, training_rows, votes_of, write_table
+from duelpool.leaderboard.systems import arena_rows, boards, training_rows, write_table
 from duelpool.records import Answer, Outcome, Passage, Pool, Topic
 from duelpool.store import open_store
 from duelpool.store.holdings import PackedRun

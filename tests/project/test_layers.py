@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "recruitment": (*GROUND, "store", "panels", "campaign"),
     "webhooks": (*GROUND, "net", "store", "access", "campaign"),
     "report": (*GROUND, "files"),
-    "agreements": (*GROUND, "files", "store", "campaign", "report"),
+    "agreements": (*GROUND, "files", "preferences", "comparison", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "preferences", "strategies", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "comparison", "store", "campaign", "evaluation"),
     "setup": (

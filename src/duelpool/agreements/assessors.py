@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -150,8 +150,8 @@ def compare_groups(votes: Votes, cluster: Cluster = "pair") -> tuple[TwoGroups, 
     comparisons = [
         _compared(votes, one, other, cluster) for one, other in combinations_with_replacement(names, 2)
     ]
-    if "program" in names and len(names) > 2:
-        wider = {name: people_or_programs(name) for name in names}
+    wider = {name: people_or_programs(name) for name in names}
+    if len(names) > 2 and PROGRAMS in wider.values():
         joined = regrouped(votes, wider, by_group=True)
         comparisons.append(_compared(joined, PEOPLE, PROGRAMS, cluster))
     return tuple(comparisons)
@@ -165,7 +165,12 @@ def regrouped(votes: Votes, groups: Mapping[str, str], *, by_group: bool = False
             "group"
         )
     )
-    return Votes(frame, votes.feedback, votes.tests, votes.unanswered)
+    of_systems = votes.system_votes
+    if not by_group:
+        of_systems = [
+            ("" if vote.same_answer else groups.get(vote.judge, ""), vote) for _, vote in of_systems
+        ]
+    return replace(votes, frame=frame, system_votes=of_systems)
 
 
 def between_groups(votes: Votes, one: str, other: str, cluster: Cluster = "pair") -> TwoGroups:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from duelpool.agreements.findings import AgreementOptions, Finding
 from duelpool.agreements.statistics import find_all
+from duelpool.agreements.system_orders import GroupedVote, by_judges
 from duelpool.agreements.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_lines
 from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.views.reading import topics_of
 from duelpool.campaign.views.status import better_items
+from duelpool.campaign.views.system_votes import read_votes
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign.work import participants
@@ -58,9 +60,14 @@ def votes_of(campaign: Campaign) -> Votes:
         for topic in topics_of(tx):
             counts = read_counted_lines(tx, topic)
             topics.append(_topic_votes(log.read_lines(tx, topic), counts, kinds, better))
-        return _joined(topics, _feedback(tx))
+        return replace(_joined(topics, _feedback(tx)), system_votes=_system_votes(tx, campaign))
 
     return campaign.read(work)
+
+
+def _system_votes(tx: Reading, campaign: Campaign) -> list[GroupedVote]:
+    """Return the votes between systems, where systems compete."""
+    return by_judges(read_votes(tx, campaign).votes) if campaign.live.goal.of_systems else []
 
 
 def _kinds(tx: Reading) -> dict[str, str]:
@@ -201,4 +208,5 @@ class Agreements:
         self._topics.refresh(
             places, lambda stale: {topic: self.watch.state_of(topic, votes_in) for topic in stale}
         )
-        return _joined([self._topics[topic] for topic in places], campaign.read(_feedback))
+        votes = _joined([self._topics[topic] for topic in places], campaign.read(_feedback))
+        return replace(votes, system_votes=campaign.read(lambda tx: _system_votes(tx, campaign)))

@@ -111,3 +111,8 @@ class Statistic:
 
 
 TableAndNotes = tuple[Table, tuple[str, ...]]
+
+
+def no_rows(*columns: str) -> TableAndNotes:
+    """Return a table without rows."""
+    return Table(columns, ()), ()

@@ -18,9 +18,10 @@ from duelpool.agreements.coefficients import (
     krippendorff_alpha,
     pairs_of_people,
 )
-from duelpool.agreements.effort import confidences, context_use, paces, sights
-from duelpool.agreements.findings import AgreementOptions, Finding, Statistic, TableAndNotes
+from duelpool.agreements.effort_tables import confidence_table, context_table, seconds_table, sight_table
+from duelpool.agreements.findings import AgreementOptions, Finding, Statistic, TableAndNotes, no_rows
 from duelpool.agreements.shares import Counts
+from duelpool.agreements.system_orders import orders_table
 from duelpool.agreements.tables import (
     ComparedVotes,
     ConditionalTable,
@@ -45,10 +46,6 @@ _ALL = "all"
 
 def _ends(share: Share) -> tuple[Cell, ...]:
     return share.value, share.low, share.high
-
-
-def _no_rows(*columns: str) -> TableAndNotes:
-    return Table(columns, ()), ()
 
 
 def _over(votes: Votes, options: AgreementOptions) -> str:
@@ -320,7 +317,7 @@ def _tests(votes: Votes, options: AgreementOptions) -> TableAndNotes:
 
 def _groups(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     if len(votes.groups) < 2:
-        return _no_rows("group", "other")
+        return no_rows("group", "other")
     rows = [
         (
             each.one or _ALL,
@@ -343,69 +340,6 @@ def _groups(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         "compared: pairs of a vote of one group and a vote of the other on the same unit.",
         "majorities: units where most of each group say the same, of those where both have a majority.",
     )
-
-
-# ---- effort
-
-
-def _seconds(votes: Votes, options: AgreementOptions) -> TableAndNotes:
-    medians = paces(votes)
-    if not medians:
-        return _no_rows("assessor", "overall", "judgments")
-    *people, whole = medians
-    people.sort(key=lambda each: (-each.judgments, each.assessor))
-    shown = sorted(people[: options.rows], key=lambda each: each.assessor)
-    rows = tuple(
-        (each.assessor or "all assessors", *each.by_kind.values(), each.overall, each.judgments)
-        for each in (*shown, whole)
-    )
-    columns = ("assessor", *(str(kind) for kind in votes.kinds), "overall", "judgments")
-    return Table(columns, rows), ("Median seconds of a judgment, by kind.",)
-
-
-def _sight(votes: Votes, options: AgreementOptions) -> TableAndNotes:
-    rows = tuple(
-        (str(each.kind), each.first, each.first_judgments, each.later, each.later_judgments)
-        for each in sights(votes)
-    )
-    return Table(("kind", "first sight", "judgments", "later", "judgments later"), rows), (
-        "Median seconds: at first sight at least one of the items is new to the assessor.",
-    )
-
-
-def _context(votes: Votes, options: AgreementOptions) -> TableAndNotes:
-    if not votes.frame.get_column("context").sum():
-        return _no_rows("kind", "judgments", "with context", "uses", "uses a topic")
-    use = context_use(votes)
-    rows = tuple(
-        (str(each.kind), each.judgments, each.with_context, each.uses, each.uses / each.topics)
-        for each in use.by_kind
-    )
-    notes = ["uses a topic: per assessor and topic."]
-    if use.test is not None:
-        found = use.test.few or f"p = {use.test.p:.4f}, over {use.test.over}"
-        notes.append(f"Test that all kinds use it alike: {found}.")
-    return Table(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
-
-
-def _confidence(votes: Votes, options: AgreementOptions) -> TableAndNotes:
-    found = confidences(votes)
-    rows = tuple(
-        (
-            each.about,
-            each.statements,
-            each.median_confidence,
-            each.median_understanding,
-            each.correlation,
-            each.p,
-        )
-        for each in found
-    )
-    columns = ("stated in", "statements", "confidence", "understanding", "Spearman", "p")
-    tests = [
-        f"{each.about}: {each.test.few or f'p is over {each.test.over}'}." for each in found if each.test
-    ]
-    return Table(columns, rows), ("Medians, and the rank correlation of confidence with seconds.", *tests)
 
 
 # ---- the table
@@ -454,6 +388,11 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
             "All assessors are of one group: give a file of groups, or another source to compare with.",
             _groups,
         ),
+        "systems": Statistic(
+            "Orders of systems by different judges",
+            "Two groups of judges must have voted between systems, such as people and a model.",
+            orders_table,
+        ),
         "assessors": Statistic("Assessors", "No judgment names its assessor.", _assessors),
         "self": Statistic(
             "Agreement with oneself on repeats",
@@ -466,13 +405,15 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
             _transitivity,
         ),
         "left": Statistic("Left choices", "No judgment says which item was on the left.", _left),
-        "seconds": Statistic("Median seconds per judgment", _PAGE, _seconds),
-        "sight": Statistic("Seconds at first sight of an item, and later", _PAGE, _sight),
-        "context": Statistic("Use of context", "No assessor has opened the context of a question.", _context),
+        "seconds": Statistic("Median seconds per judgment", _PAGE, seconds_table),
+        "sight": Statistic("Seconds at first sight of an item, and later", _PAGE, sight_table),
+        "context": Statistic(
+            "Use of context", "No assessor has opened the context of a question.", context_table
+        ),
         "confidence": Statistic(
             "Confidence against seconds",
             "No assessor has stated a confidence: the feedback page asks for it.",
-            _confidence,
+            confidence_table,
         ),
         "tests": Statistic(
             "Test pairs", "No assessor has seen a test pair: assignments of a crowd contain them.", _tests

@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from duelpool.errors import UnknownName
+from duelpool.files import SystemVote
 from duelpool.records import Effect, Judgment, Kind
 
 SURE_A, PLAIN_A, TIE, PLAIN_B, SURE_B, BAD = 2.0, 1.0, 0.0, -1.0, -2.0, 8.0
 """The values of a vote on a pair: A definitely, A, a tie, B, B definitely, or both are bad."""
 
 PEOPLE, PROGRAMS = "people", "programs"
-_PROGRAM = "program"
+_PROGRAM_KINDS = {"program", "llm"}
 
 _SCHEMA = {
     "topic": pl.String,
@@ -67,13 +68,15 @@ class TestRecord:
 class Votes:
     """Votes to compare: a row per judgment with a usable outcome, in the order of the judgments.
 
-    `unanswered` counts the others: skipped, cannot judge, abstentions of an LLM.
+    `unanswered` counts the others: skipped, cannot judge, abstentions of an LLM. Where systems compete, `system_votes`
+    has the votes between them, each with the group of its judge.
     """
 
     frame: pl.DataFrame
     feedback: tuple[Feedback, ...] = ()
     tests: tuple[TestRecord, ...] = ()
     unanswered: int = 0
+    system_votes: Sequence[tuple[str, SystemVote]] = ()
 
     @classmethod
     def of(
@@ -130,7 +133,12 @@ class Votes:
         """Return the votes on one criterion."""
         if criterion not in self.criteria:
             raise UnknownName("criterion", criterion, self.criteria)
-        return self.only(pl.col("criterion") == criterion)
+        of_systems = [
+            (group, vote)
+            for group, vote in self.system_votes
+            if vote.same_answer or vote.criterion == criterion
+        ]
+        return replace(self.only(pl.col("criterion") == criterion), system_votes=of_systems)
 
     @cached_property
     def first(self) -> pl.DataFrame:
@@ -183,12 +191,17 @@ def in_two_groups(one: Votes, other: Votes, names: tuple[str, str]) -> Votes:
         (*one.feedback, *other.feedback),
         (*one.tests, *other.tests),
         one.unanswered + other.unanswered,
+        [
+            (name, vote)
+            for votes, name in ((one, names[0]), (other, names[1]))
+            for _, vote in votes.system_votes
+        ],
     )
 
 
 def people_or_programs(kind: str) -> str:
     """Return the wider group of a kind of assessor: people, or programs."""
-    return PROGRAMS if kind == _PROGRAM else PEOPLE
+    return PROGRAMS if kind in _PROGRAM_KINDS else PEOPLE
 
 
 def _grouping(group: str | Mapping[str, str] | Callable[[str], str]) -> Callable[[str], str]:

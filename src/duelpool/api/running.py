@@ -106,7 +106,7 @@ class JudgedPools(Tabular):
         return evaluate([self.qrels(), self.preferences()], list(self.pools.runs), measures, **options)
 
     def _board(self) -> SystemBoard:
-        from duelpool.leaderboard.systems import votes_on
+        from duelpool.campaign.views.system_votes import votes_on
 
         answers = self.pools.answers
         if answers is None:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Bools, Floats
+from duelpool.comparison import kendall_tau
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import SystemVote
 from duelpool.frames import Tabular, counted
@@ -66,6 +67,11 @@ class SystemRow:
     beats_average: float
     beats_average_low: float
     beats_average_high: float
+
+    @property
+    def ranks(self) -> str:
+        """The ranks that the system may have, as "2" or "1-3"."""
+        return str(self.first_rank) + (f"-{self.last_rank}" if self.last_rank != self.first_rank else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +250,7 @@ class SystemBoard(Tabular):
             tuple(
                 (
                     row.system,
-                    str(row.first_rank)
-                    if row.first_rank == row.last_rank
-                    else f"{row.first_rank}-{row.last_rank}",
+                    row.ranks,
                     f"{row.elo:.0f}",
                     f"{row.elo_low:.0f} to {row.elo_high:.0f}",
                     _percent(row.beats_average, row.beats_average_low, row.beats_average_high),
@@ -409,13 +413,10 @@ def boards_of(
 
 def rank_correlation(one: SystemBoard, other: SystemBoard) -> float:
     """Return Kendall's tau between the strengths of the systems that both leaderboards have."""
-    import scipy
-
     strengths = [{row.system: row.strength for row in board.rows} for board in (one, other)]
-    shared = [name for name in strengths[0] if name in strengths[1]]
-    if len(shared) < 2:
+    if len(strengths[0].keys() & strengths[1].keys()) < 2:
         return float("nan")
-    return float(scipy.stats.kendalltau(*([each[name] for name in shared] for each in strengths)).statistic)
+    return kendall_tau(*strengths)
 
 
 def tag_table(votes: Sequence[SystemVote], options: BoardOptions = USUAL_BOARD) -> Table:
@@ -429,10 +430,9 @@ def tag_table(votes: Sequence[SystemVote], options: BoardOptions = USUAL_BOARD) 
         if not any(not vote.same_answer for vote in own):
             continue
         for row in system_board(own, options).rows:
-            ranks = f"{row.first_rank}-{row.last_rank}"
             ends = (round(row.elo_low), round(row.elo_high))
             rows.append(
-                (tag, row.system, ranks, round(row.elo), *ends, row.win_rate, row.votes, row.questions)
+                (tag, row.system, row.ranks, round(row.elo), *ends, row.win_rate, row.votes, row.questions)
             )
     columns = ("tag", "system", "ranks", "elo", "low", "high", "win rate", "votes", "questions")
     return Table(columns, tuple(rows), keys=2)

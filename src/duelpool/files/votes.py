@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast
 
 from duelpool.errors import BadFile, BadRecord, known_names
+from duelpool.files.assessed import NAMES as ITEM_COLUMNS
 from duelpool.files.collections import table_path
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import Readable
@@ -50,6 +51,7 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The names of each other column, by what it holds; of several, the first counts."""
 
+_ITEMS_TOO = {("left", "right"), ("a", "b")}  # columns that other files call their items by
 _ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
 _A = {"model_a", "a", "left", "first", "system_a", "model_left", "a wins", "model_1", "output_1", "model_x"}
 _B = {
@@ -153,6 +155,16 @@ def is_votes(path: Readable) -> bool:
     except BadFile:
         return False
     return True
+
+
+def are_systems(path: Readable) -> bool:
+    """Say whether what a file compares are systems: its columns say so, or it has votes and no topics of items."""
+    if not is_votes(path):
+        return False
+    names = {name.strip().lower() for name in read_named_rows(path).columns}
+    if any({a, b} <= names for a, b in SIDES if (a, b) not in _ITEMS_TOO):
+        return True
+    return not names & set(ITEM_COLUMNS["topic"])
 
 
 # ---- columns

@@ -12,7 +12,7 @@ from duelpool.campaign.views import summaries
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadFile
 from duelpool.setup import Files, build_draft, read_files
-from duelpool.store import log, open_store
+from duelpool.store import holdings, log, open_store
 from support.stores import BACK_ENDS, new_target
 
 ANSWERS = [
@@ -80,3 +80,56 @@ def test_unknown_questions_and_systems_are_refused_or_counted(
     taken = import_file(campaign, path, skip_unknown=True)
     assert taken.judgments == 4
     assert any("left out" in notice.what for notice in taken.notices)
+
+
+def kinds(campaign: Campaign) -> dict[str, str]:
+    return {name: row.kind for name, row in campaign.read(holdings.assessors).items()}
+
+
+def test_models_are_told_apart_from_people(campaign: Campaign, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES)
+    import_file(campaign, path)
+    other = tmp_path / "models.csv"
+    other.write_text("prompt,left,right,winner\np1,A,C,left\np2,A,C,right\n")
+    import_file(campaign, other, assessor="gpt-4", by_model=True)
+    rows = [
+        {"question_id": "p3", "model_a": "A", "model_b": "C", "winner": "model_b", **who}
+        for who in ({"judge": "eve", "judge_type": "human"}, {"judge_type": "model"})
+    ]
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    import_file(campaign, mixed)
+    people = dict.fromkeys(("7", "8", "9", "eve"), "imported")
+    assert kinds(campaign) == {**people, "gpt-4": "llm", "model": "llm"}
+    assert [judge for judge, _, _ in judged(campaign, "p3")] == ["eve", "model"]
+
+
+def test_judgments_of_a_file_may_be_a_models(campaign: Campaign, tmp_path: Path) -> None:
+    items = sorted(campaign.read(lambda tx: [row.id for row in holdings.items(tx, "p1") if not row.twin_of]))
+    path = tmp_path / "judgments.jsonl"
+    line = {"topic": "p1", "left": items[0], "right": items[1], "outcome": "left", "assessor": "7"}
+    path.write_text(json.dumps(line) + "\n")
+    import_file(campaign, path, by_model=True)
+    assert kinds(campaign) == {"7": "llm"}
+
+
+def test_a_judge_is_a_person_or_a_model(campaign: Campaign, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("prompt,left,right,winner,judge,judge_type\np1,A,C,left,x,human\np1,A,C,left,x,model\n")
+    with pytest.raises(BadFile, match="person in one row and a model in another") as refused:
+        import_file(campaign, path)
+    assert refused.value.place == f"{path}:3"
+    campaign.enrol("ann", "dedicated")
+    path.write_text("prompt,left,right,winner,judge\np1,A,C,left,ann\n")
+    with pytest.raises(BadFile, match="'ann' is a dedicated one, and here a model"):
+        import_file(campaign, path, by_model=True)
+    assert judged(campaign, "p1") == []
+    path.write_text(VOTES)
+    import_file(campaign, path)
+    path.write_text("prompt,left,right,winner,judge\np3,A,C,left,7\n")
+    taken = import_file(campaign, path, by_model=True)
+    assert [notice.what for notice in taken.notices] == [
+        "judges of earlier imports, which are models from now on"
+    ]
+    assert kinds(campaign)["7"] == "llm"

@@ -18,7 +18,7 @@ from duelpool.campaign.imports.rows import AT, PLACE, Row, TopicRows, entry_of
 from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import counted_lines
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
-from duelpool.store import Reading, Writing, imports, log, schema
+from duelpool.store import Reading, Writing, holdings, imports, log, schema
 from duelpool.store.statements import dialect_of
 
 _HEAD = len(PLACE)
@@ -33,14 +33,19 @@ class Changed(DuelpoolError):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A file to import, identified by its contents and the rows that are chosen."""
+    """A file to import, identified by its contents and the rows that are chosen; `models` are judges of it."""
 
     file: str
     digest: str
     again: bool
+    models: frozenset[str] = frozenset()
 
     def enter(self, tx: Writing, lines: int, *, done: bool) -> "Progress":
-        """Record the import of the file, finished (`done`) or begun; refuse a file that was imported before."""
+        """Record the import of the file, finished (`done`) or begun; refuse a file that was imported before.
+
+        Its models are enrolled as such, so that their judgments are told apart from those of people.
+        """
+        self._enrol_models(tx)
         columns = schema.intake.c
         before = tx.connection.execute(
             select(columns.occasion, columns.time, columns.done)
@@ -69,6 +74,20 @@ class Batch:
             )
         )
         return Progress(self, occasion, {})
+
+    def _enrol_models(self, tx: Writing) -> None:
+        known = holdings.assessors(tx) if self.models else {}
+        for name in sorted(self.models):
+            if name in known and known[name].kind not in {"llm", "imported"}:
+                raise BadFile.at(
+                    *(
+                        self.file,
+                        None,
+                        f"The assessor '{name}' is a {known[name].kind} one, and here a model.",
+                    ),
+                    "Give the model another name.",
+                )
+            holdings.enrol(tx, name, "llm")
 
     def interrupted(self, tx: Reading) -> dict[str, int] | None:
         """Return the progress of an interrupted import of the file by topic, None where there is none."""

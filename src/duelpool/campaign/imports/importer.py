@@ -31,8 +31,13 @@ from duelpool.campaign.imports.entries import CampaignIds, Entry, line_of, read_
 from duelpool.campaign.imports.overlaps import refuse_overlap
 from duelpool.campaign.imports.phases import BadPhase, PhaseReader, PhaseRow
 from duelpool.campaign.imports.reading import FileRows, read_rows
-from duelpool.campaign.imports.rows import Row, TopicRows, row_of
-from duelpool.campaign.imports.votes import campaign_answers, judgments_of_votes, look_for_votes
+from duelpool.campaign.imports.rows import AT, Row, TopicRows, row_of
+from duelpool.campaign.imports.votes import (
+    UNNAMED_MODEL,
+    campaign_answers,
+    judgments_of_votes,
+    look_for_votes,
+)
 from duelpool.campaign.log.newcomers import CHALLENGE, own_strategy
 from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
 from duelpool.campaign.views.reading import read_topic
@@ -53,6 +58,7 @@ Phases: TypeAlias = Literal["as-given", "blocks"]
 AT_ONCE = 2000  # lines of a transaction: others wait about a tenth of a second for it
 BREATH_SECONDS = 0.02  # between two transactions, so that others can write
 _TRIES = 5
+_ASSESSOR = AT["assessor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +97,17 @@ def import_file(
     skip_finals: int = 0,
     skip_unknown: bool = False,
     assessor: str = "",
+    by_model: bool = False,
     again: bool = False,
 ) -> ImportSummary:
     """Import a file's judgments into a campaign's log.
 
     `rows` are ranges of rows to import in this order, from 1, both ends included; by default all. Unknown topics and
     items are refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of
-    judgments that name none. Where systems compete, a file of votes between systems is one of judgments between their
-    answers. A file that was imported before is refused, unless it is to count `again`. With
-    `phases="blocks"` the first `skip_finals` finals of each topic are left out, so that a later one takes their place.
+    judgments that name none, and `by_model` says that the judges are models, where the file doesn't. Where systems
+    compete, a file of votes between systems is one of judgments between their answers. A file that was imported
+    before is refused, unless it is to count `again`. With `phases="blocks"` the first `skip_finals` finals of each
+    topic are left out, so that a later one takes their place.
     """
     if skip_finals < 0 or (skip_finals and phases != "blocks"):
         raise BadParameter(
@@ -107,15 +115,31 @@ def import_file(
             remedy="Give --phases blocks, and --skip-finals 1 or more.",
         )
     tally = Tally()
+    models: frozenset[str] | None = None
+    if by_model and not assessor:
+        assessor = UNNAMED_MODEL
     if campaign.live.goal.of_systems and form is None:
         path, has_votes = look_for_votes(path)
         if has_votes:
-            path, told = judgments_of_votes(path, campaign.read(campaign_answers), skip_unknown=skip_unknown)
-            for notice in told:
+            votes = judgments_of_votes(
+                path,
+                campaign.read(campaign_answers),
+                skip_unknown=skip_unknown,
+                assessor=assessor,
+                by_model=by_model,
+            )
+            path, models = votes.source, votes.models
+            for notice in votes.notices:
                 tally.add(notice.what, notice.first_line, notice.count)
     known = campaign.read(lambda tx: read_ids(tx, campaign.live.goal))
     file = read_rows(path, known, tally, form=form, rows=rows, skip_unknown=skip_unknown, assessor=assessor)
-    batch = Batch(file.source.name, file.digest, again)
+    if models is None:
+        models = _judges_of(file) if by_model else frozenset()
+    if models:
+        known_judges = campaign.read(holdings.assessors)
+        before = [name for name in models if name in known_judges and known_judges[name].kind == "imported"]
+        tally.add("judges of earlier imports, which are models from now on", None, len(before))
+    batch = Batch(file.source.name, file.digest, again, models)
     if not file.topics:
         raise BadFile.at(
             file.source.name,
@@ -141,6 +165,11 @@ def import_file(
     others = sum(map(len, lines.values())) - judgments
     closings = sum(own.closings for own in lines.values())
     return ImportSummary(judgments, others, len(file.topics), closings, tally.notices)
+
+
+def _judges_of(file: FileRows) -> frozenset[str]:
+    """Return the assessors that a file names."""
+    return frozenset(row[_ASSESSOR] for rows in file.topics.values() for row in rows if row[_ASSESSOR])
 
 
 def _plan_and_write(

@@ -14,6 +14,9 @@ from duelpool.files.tables import is_parquet
 from duelpool.files.votes import SystemVote, is_votes, read_votes
 from duelpool.store import Reading, holdings, schema
 
+UNNAMED_MODEL = "model"
+"""The assessor of a model's imported judgments that name none."""
+
 _OUTCOMES = {"a": "left", "b": "right", "tie": "tie", "bothbad": "both-bad"}
 
 
@@ -51,18 +54,40 @@ def look_for_votes(path: Readable) -> tuple[Readable, bool]:
     return given, is_votes(given)
 
 
+@dataclass(frozen=True, slots=True)
+class VotesAsJudgments:
+    """Votes as JSON lines of judgments, which of their judges are models, and what was repaired or left out."""
+
+    source: Source
+    models: frozenset[str]
+    notices: tuple[Notice, ...]
+
+
 def judgments_of_votes(
-    given: Readable, known: CampaignAnswers, *, skip_unknown: bool = False
-) -> tuple[Source, tuple[Notice, ...]]:
+    given: Readable,
+    known: CampaignAnswers,
+    *,
+    skip_unknown: bool = False,
+    assessor: str = "",
+    by_model: bool = False,
+) -> VotesAsJudgments:
     """Return votes as JSON lines of judgments, on the lines where the file has them.
 
-    A question or a system that the campaign doesn't have is refused with its line, or left out and counted.
+    A question or a system that the campaign doesn't have is refused with its line, or left out and counted. `assessor`
+    and `by_model` say who judged, and whether it is a model, where the file doesn't.
     """
-    votes = read_votes(given)
+    votes = read_votes(given, judge=assessor, model=by_model)
     name = given.name if isinstance(given, Source) else shown_name(given)
     tally = Tally()
     lines: list[str] = []
+    kinds: dict[str, bool] = {}
     for vote, row in _rows(votes.votes, known, name, tally, skip_unknown):
+        judge = str(row["assessor"])
+        if judge and kinds.setdefault(judge, vote.model) != vote.model:
+            raise BadFile.at(
+                *(name, vote.line, f"The judge '{judge}' is a person in one row and a model in another."),
+                "Give each a name of its own.",
+            )
         if vote.line is not None and vote.line > len(lines) + 1:
             lines += [""] * (vote.line - len(lines) - 1)
         lines.append(json.dumps(row, ensure_ascii=False))
@@ -70,7 +95,11 @@ def judgments_of_votes(
         raise BadFile.at(
             name, None, "No vote of the file belongs to this campaign.", "Check its questions and systems."
         )
-    return Source(name, ("\n".join(lines) + "\n").encode()), (*votes.notices, *tally.notices)
+    return VotesAsJudgments(
+        Source(name, ("\n".join(lines) + "\n").encode()),
+        frozenset(judge for judge, model in kinds.items() if model),
+        (*votes.notices, *tally.notices),
+    )
 
 
 def _rows(
@@ -97,7 +126,7 @@ def _rows(
                 "left": known.items[question, vote.a],
                 "right": known.items[question, vote.b],
                 "outcome": _OUTCOMES[vote.outcome],
-                "assessor": vote.judge,
+                "assessor": vote.judge or (UNNAMED_MODEL if vote.model else ""),
                 "criterion": vote.criterion,
             },
         )

@@ -116,7 +116,8 @@ def write(
 
 def _write_systems(campaign: Campaign, form: str, output: str) -> Written:
     """Write votes between systems, or the pairs of answers of which one won."""
-    from duelpool.leaderboard.systems import arena_rows, training_rows, votes_of, write_table
+    from duelpool.campaign.views.system_votes import votes_of
+    from duelpool.leaderboard.systems import arena_rows, training_rows, write_table
 
     votes = votes_of(campaign, texts=True).votes
     rows: Sequence[Mapping[str, Any]] = arena_rows(votes) if form == "votes" else training_rows(votes)

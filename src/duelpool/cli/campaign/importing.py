@@ -48,6 +48,10 @@ def import_judgments(
         bool, typer.Option("--skip-unknown", help="Skip unknown topics and items, and report how many.")
     ] = False,
     assessor: Annotated[str, typer.Option(help="The pseudonym of judgments that name none.")] = "",
+    by_model: Annotated[
+        bool,
+        typer.Option("--by-model", help="The judges are models, where the file doesn't say who they are."),
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Import rows again that were imported before.")
     ] = False,
@@ -56,7 +60,8 @@ def import_judgments(
 ) -> None:
     """Import judgments from a file into a campaign's log: all of them, or none.
 
-    Where systems compete, the file may have votes: model_a, model_b (or left, right), winner, question_id and judge.
+    Where systems compete, the file may have votes: model_a, model_b (or left, right), winner, question_id, judge
+    and judge_type (human or model).
     A phase that closes with fewer judgments than its rule needs is refused, with the line, the topic and both numbers.
 
     Examples:
@@ -64,6 +69,8 @@ def import_judgments(
       duelpool import campaign.db preferences.txt
 
       duelpool import systems.db votes.csv
+
+      duelpool import systems.db gpt-4.csv --assessor gpt-4 --by-model
 
       duelpool import campaign.db judgments.txt --rows 1-9713,10698-11681 --phases blocks
 
@@ -85,6 +92,7 @@ def import_judgments(
             skip_finals=skip_finals,
             skip_unknown=skip_unknown,
             assessor=assessor,
+            by_model=by_model,
             again=again,
         )
         # A large file is imported in several transactions, so the entry follows them.

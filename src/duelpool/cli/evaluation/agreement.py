@@ -17,14 +17,17 @@ from duelpool.agreements import (
 )
 from duelpool.agreements.campaigns import votes_of
 from duelpool.agreements.shares import Cluster
+from duelpool.agreements.system_orders import votes_between_systems
 from duelpool.cli.opening import opened, working
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import print_json, tell, tell_notices
 from duelpool.cli.terminal import terminal_width
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.files import read_assessed, write_lines
+from duelpool.files import read_assessed, read_votes, write_lines
 from duelpool.files.run_names import read_groups
-from duelpool.files.source import STANDARD_INPUT, shown_name, stem
+from duelpool.files.source import STANDARD_INPUT, read_source, shown_name, stem
+from duelpool.files.tables import is_parquet
+from duelpool.files.votes import are_systems
 from duelpool.report import table_text
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
@@ -33,7 +36,9 @@ FORMATS = ("table", "csv", "json", "markdown", "latex")
 def agreement(
     source: Annotated[
         str,
-        typer.Argument(help="A campaign's store, or a file of judgments with assessors, or of preferences."),
+        typer.Argument(
+            help="A campaign's store, or a file of judgments with assessors, of preferences, or of votes."
+        ),
     ],
     other: Annotated[
         str | None,
@@ -78,6 +83,8 @@ def agreement(
       duelpool agreement votes.tsv --report summary --report assessors --rows 0 --format json
 
       duelpool agreement crowd.pref dedicated.pref --report groups
+
+      duelpool agreement crowd-votes.csv gpt-4-votes.csv --report systems
 
       duelpool agreement campaign.db --report inferred --tie-rate 0.7 --plot agreement.svg
     """
@@ -129,7 +136,12 @@ def _read(source: str, name: str | None) -> Votes:
     if is_store(source):
         with opened(source, name) as campaign:
             return votes_of(campaign)
-    judgments = read_assessed(source)
+    given = source if is_parquet(source) else read_source(source)
+    if are_systems(given):
+        votes = read_votes(given)
+        tell_notices(source, votes.notices)
+        return votes_between_systems(votes.votes)
+    judgments = read_assessed(given)
     tell_notices(source, judgments.notices)
     return Votes.of(judgments)
 

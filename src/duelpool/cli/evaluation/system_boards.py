@@ -11,6 +11,7 @@ from duelpool.cli.options import is_store
 from duelpool.cli.output import tell_notices
 from duelpool.cli.terminal import terminal_width
 from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation.side_by_side import rows_by_side, side_by_side
 from duelpool.evaluation.systems import (
     SYSTEM_REPORTS,
     BoardOptions,
@@ -18,7 +19,6 @@ from duelpool.evaluation.systems import (
     Over,
     SystemBoard,
     boards_of,
-    rank_correlation,
     system_board,
     tag_table,
 )
@@ -71,8 +71,8 @@ def read_system_votes(
     """Return the votes of a campaign or of a file, with those of models, and the systems."""
     systems: Sequence[str] = ()
     if is_store(source):
+        from duelpool.campaign.views.system_votes import votes_of
         from duelpool.cli.opening import opened  # here, because importing a campaign takes longer than a file
-        from duelpool.leaderboard.systems import votes_of
 
         with opened(source, campaign) as one:
             found = votes_of(one)
@@ -119,63 +119,40 @@ def system_text(
         rows = [row for board in boards for row in board.as_rows()]
         table = Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
         return table_text(table, form), _notes(boards)
+    both = {each.criterion: each for each in side_by_side(boards)} if report == "scores" else {}
     texts = []
     for board in boards:
-        table = board.matrix_table() if report == "head-to-head" else board.table()
-        if len(boards) > 1:
-            texts.append(f"{board.criterion}, {board.judges}" if form in ("table", "markdown") else "")
+        beside = both.get(board.criterion)
+        if beside is not None and board.judges == "models":
+            continue  # its figures are beside those of people
+        if len({board.criterion for board in boards}) > 1 or (len(boards) > 1 and beside is None):
+            title = board.criterion if beside is not None else f"{board.criterion}, {board.judges}"
+            texts.append(title if form in ("table", "markdown") else "")
+        shown = board if beside is None else beside
         if form == "table":
-            texts.append(board.headline)
-        texts.append(table_text(table, form, board.notes() if form == "table" else (), terminal_width()))
-    if form in ("table", "markdown"):
-        texts += agreement_notes(boards)
+            texts += [board.headline] if beside is None else beside.headlines()
+        table = board.matrix_table() if report == "head-to-head" else shown.table()
+        texts.append(table_text(table, form, shown.notes() if form == "table" else (), terminal_width()))
+        if beside is not None and form in ("table", "markdown"):
+            texts.append(str(beside))
     return "\n\n".join(text for text in texts if text), [] if form == "table" else _notes(boards)
 
 
 def _notes(boards: Sequence[SystemBoard]) -> list[str]:
     """Return the result in words, and how far people and models agree."""
     notes = [note for board in boards for note in (board.headline, *board.notes())]
-    return [*notes, *agreement_notes(boards)]
-
-
-def agreement_notes(boards: Sequence[SystemBoard]) -> list[str]:
-    """Return a sentence on each criterion on which both people and models ranked the systems."""
-    people = {board.criterion: board for board in boards if board.judges == "people"}
-    return [
-        f"Kendall's tau between the orders by people and by models"
-        f"{'' if board.criterion == 'overall' else f', {board.criterion}'}: "
-        f"{rank_correlation(people[board.criterion], board):.3f}."
-        for board in boards
-        if board.judges == "models" and board.criterion in people
-    ]
+    return [*notes, *map(str, side_by_side(boards))]
 
 
 def _json(boards: Sequence[SystemBoard], report: str) -> str:
-    """Return a row for each system; those of models stand beside those of people, as `models_strength` and so on."""
+    """Return a row for each system, or for every two of them."""
+    rows = rows_by_side(boards)
     if report == "head-to-head":
-        meetings = [
+        rows = [
             {**asdict(each), "criterion": board.criterion, "judges": board.judges, "words": str(each)}
             for board in boards
             for each in board.head_to_head()
         ]
-        return json.dumps(meetings, indent=2, ensure_ascii=False)
-    beside = {
-        (board.criterion, row.system): row
-        for board in boards
-        if board.judges == "models"
-        for row in board.rows
-    }
-    both = {board.criterion for board in boards if board.judges == "people"}
-    rows = []
-    for board in boards:
-        if board.judges == "models" and board.criterion in both:
-            continue
-        for row in board.as_rows():
-            other = beside.get((board.criterion, row["system"])) if board.criterion in both else None
-            if other is not None:
-                names = ("votes", "win_rate", "strength", "low", "high", "first_rank", "last_rank")
-                row |= {f"models_{name}": getattr(other, name) for name in names}
-            rows.append(row)
     return json.dumps(rows, indent=2, ensure_ascii=False)
 
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.system_votes import votes_of
 from duelpool.errors import UnknownName
-from duelpool.evaluation.systems import SystemBoard, SystemRow, boards_of, rank_correlation
-from duelpool.leaderboard.systems import votes_of
+from duelpool.evaluation.systems import SystemBoard, SystemRow, boards_of
 
 REST = 4  # times as long as a leaderboard took to work out, the last one is shown
 MATRIX_AT_MOST = 30  # systems whose votes against each other are shown
@@ -129,15 +129,4 @@ def matrix(board: SystemBoard) -> list[tuple[str, list[tuple[float, int] | None]
             ],
         )
         for one in order
-    ]
-
-
-def agreement(boards: tuple[SystemBoard, ...]) -> list[str]:
-    """Return how far people's and models' orders agree, a sentence for each criterion that both have judged."""
-    people = {board.criterion: board for board in boards if board.judges == "people"}
-    return [
-        f"Kendall's tau between the orders by people and by models, {board.criterion}: "
-        f"{rank_correlation(people[board.criterion], board):.3f}."
-        for board in boards
-        if board.judges == "models" and board.criterion in people
     ]
