@@ -11,6 +11,8 @@ from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation
+from duelpool.evaluation.side_by_side import side_by_side
+from duelpool.evaluation.systems import SystemBoard
 from duelpool.leaderboard.live import Board, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.leaderboard.systems import boards as system_boards
@@ -60,27 +62,48 @@ def _about_people(campaign: Campaign, snapshot: CampaignStatus) -> list[Chapter]
 
 
 def _systems(campaign: Campaign) -> list[Chapter]:
-    """Return a chapter for each leaderboard of systems: a criterion by people, by models, or by all."""
+    """Return a chapter for each criterion: the leaderboard, or those of people and of models side by side."""
     boards = system_boards(campaign)
     if not boards:
         return [Chapter("Leaderboard", ("There is no vote between systems yet.",))]
+    both = {each.criterion: each for each in side_by_side(boards)}
+    several = len({board.criterion for board in boards}) > 1
     chapters = []
     for board in boards:
-        title = "Leaderboard" if len(boards) == 1 else f"Leaderboard: {board.criterion}"
-        if board.judges != "all":
-            title += f", by {board.judges}"
-        tables = [
-            replace(board.table(), caption="Strengths with their intervals; ranks for all systems at once")
-        ]
-        words = tuple((str(board.meeting(*pair)),) for pair in pairwise(board.order))
-        tables.append(Table(("in words",), words, caption="Each system against the next", folded=True))
-        if len(board.rows) <= MATRIX_AT_MOST:
-            tables.append(replace(board.matrix_table(), caption="Head to head", folded=True))
-        picture = Picture(
-            svg_text(strengths(board)), "Each system's strength with its 95 % interval; 1000 is the average."
-        )
-        chapters.append(Chapter(title, (board.headline, *board.notes()), (picture,), tuple(tables)))
+        title = f"Leaderboard: {board.criterion}" if several else "Leaderboard"
+        beside = both.get(board.criterion)
+        if beside is None:
+            by = "" if board.judges == "all" else f", by {board.judges}"
+            picture = Picture(
+                svg_text(strengths(board)),
+                "Each system's strength with its 95 % interval; 1000 is the average.",
+            )
+            words = (board.headline, *board.notes())
+            chapters.append(Chapter(f"{title}{by}", words, (picture,), tuple(_board_tables(board))))
+        elif board.judges == "people":
+            picture = Picture(
+                svg_text(strengths(beside.people, beside.models)),
+                "Each system's strength with its 95 % interval, by people (dots) and by models (squares).",
+            )
+            tables = [replace(beside.table(), caption="People and models side by side", cards=True)]
+            for each in (beside.people, beside.models):
+                own = _board_tables(each)
+                own[0] = replace(own[0], folded=True)
+                tables += [replace(table, caption=f"{table.caption}, by {each.judges}") for table in own]
+            words = (*beside.headlines(), str(beside), *beside.notes())
+            chapters.append(Chapter(f"{title}, by people and models", words, (picture,), tuple(tables)))
     return chapters
+
+
+def _board_tables(board: SystemBoard) -> list[Table]:
+    """Return a leaderboard's tables: the systems, each against the next, and head to head."""
+    caption = "Strengths with their intervals; ranks for all systems at once"
+    tables = [replace(board.table(), caption=caption, cards=True)]
+    words = tuple((str(board.meeting(*pair)),) for pair in pairwise(board.order))
+    tables.append(Table(("in words",), words, caption="Each system against the next", folded=True))
+    if len(board.rows) <= MATRIX_AT_MOST:
+        tables.append(replace(board.matrix_table(), caption="Head to head", folded=True))
+    return tables
 
 
 def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> Chapter:

@@ -3,7 +3,9 @@
 import itertools
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -45,9 +47,10 @@ from duelpool.agreements import (
 from duelpool.agreements.differences import Clusters, shares_differ
 from duelpool.agreements.effort import confidences, context_use, paces, sights
 from duelpool.agreements.shares import count_votes
+from duelpool.agreements.system_orders import by_judges, compare_orders, votes_between_systems
 from duelpool.arrays import Bools
 from duelpool.errors import BadFile, BadParameter, UnknownName
-from duelpool.files import read_assessed
+from duelpool.files import SystemVote, read_assessed
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.report import plain_text
 from duelpool.shares import clustered_share
@@ -693,11 +696,13 @@ def study() -> Votes:
             )
     judgments += [grade(who, item, at % 3) for at, item in enumerate("abcd") for who in "xy"]
     judgments += [vote("u", "ab", "a", repeated=True)]
-    return Votes.of(
+    votes = Votes.of(
         judgments,
         tests=[TestRecord("u", 3, 3), TestRecord("v", 1, 3)],
         group=lambda who: "crowd" if who < "w" else "dedicated",
     )
+    of_systems = [SystemVote(a, b, "a", "q", model=model) for a, b in ("AB", "BC") for model in (False, True)]
+    return replace(votes, system_votes=by_judges(of_systems))
 
 
 @pytest.mark.parametrize("name", STATISTICS)
@@ -799,3 +804,51 @@ def test_log_is_read_without_retracted_judgments(tmp_path: Path) -> None:
 def test_unreadable_line_is_reported_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadFile, match=problem):
         read_assessed(written(tmp_path, text))
+
+
+def system_votes(order: str, questions: int = 6, **about: Any) -> list[SystemVote]:
+    """The votes of a judge who mostly prefers what comes first in this order."""
+    return [
+        SystemVote(*pair, "b" if (at + ord(pair[0])) % 6 == 0 else "a", f"q{at}", **about)
+        for at in range(questions)
+        for pair in itertools.combinations(order, 2)
+    ]
+
+
+def test_orders_of_systems_by_people_and_each_model() -> None:
+    votes = system_votes("ABCD", judge="ann") + system_votes("ABCD", judge="gpt", model=True)
+    votes += system_votes("DCBA", judge="coin", model=True)
+    votes += [SystemVote("A", "E", "tie", "q0", same_answer=True)]
+    found = {(each.one, each.other): each for each in compare_orders(by_judges(votes))}
+    assert list(found) == [("people", "coin"), ("people", "gpt"), ("coin", "gpt")]
+    assert found["people", "gpt"].tau == pytest.approx(1)
+    assert found["people", "coin"].tau < 0
+    assert {each.systems for each in found.values()} == {5}
+    assert "The orders of 5 systems by people and by gpt have Kendall's tau 1.00: 100 %" in str(
+        found["people", "gpt"]
+    )
+
+
+def test_orders_of_systems_follow_criteria_and_groups() -> None:
+    votes = system_votes("ABC", judge="ann") + system_votes("CBA", judge="ann", criterion="style")
+    for criterion in ("overall", "style"):
+        votes += system_votes("ABC", judge="gpt", model=True, criterion=criterion)
+    both = votes_between_systems(votes)
+    assert len(both) == len(votes)
+    found = {each.criterion: each for each in compare_orders(both.system_votes)}
+    assert found["overall"].tau > 0 > found["style"].tau
+    (style,) = compare_orders(both.of_criterion("style").system_votes)
+    assert style == found["style"]
+    teams = compare_orders(regrouped(both, {"ann": "us", "gpt": "them"}).system_votes)
+    assert {(each.one, each.other) for each in teams} == {("them", "us")}
+    crowd, model = (
+        votes_between_systems([vote for vote in votes if vote.model == each]) for each in (False, True)
+    )
+    files = compare_orders(in_two_groups(crowd, model, ("crowd.csv", "gpt.csv")).system_votes)
+    assert [each.tau for each in files] == [each.tau for each in teams]
+
+
+def test_models_count_among_programs() -> None:
+    kinds = {"ann": "crowd", "ben": "dedicated", "gpt": "llm"}
+    votes = Votes.of([vote(who, "ab", "a") for who in kinds], group=kinds)
+    assert ("people", "programs") in {(each.one, each.other) for each in compare_groups(votes)}

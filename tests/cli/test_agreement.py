@@ -253,3 +253,16 @@ def test_a_crossed_campaign_has_a_table_of_every_kind(tmp_path: Path) -> None:
     assert sight["grade"] == (16, None, 0)  # a grade is given at first sight, always
     assert sum(int(each or 0) for each in sight["preference"][::2]) == 2 * 2 * 6
     assert find(votes, "summary").table.rows[0][4] == 1.0
+
+
+def test_votes_between_systems_have_orders(tmp_path: Path) -> None:
+    crowd, model = tmp_path / "crowd.csv", tmp_path / "gpt.csv"
+    rows = [("A", "B", "left"), ("B", "C", "left"), ("A", "C", "left")]
+    crowd.write_text("prompt,left,right,winner,worker\n" + "".join(f"1,{a},{b},{w},7\n" for a, b, w in rows))
+    model.write_text("prompt,model_a,model_b,winner\n" + "".join(f"1,{b},{a},{w}\n" for a, b, w in rows))
+    (found,) = json.loads(run(crowd, model, "--report", "systems", "--json"))
+    (row,) = found["rows"]
+    assert (row["judges"], row["other"], row["systems"]) == ("crowd.csv", "gpt.csv", 3)
+    assert (row["tau"], row["same order"]) == (-1.0, 0.0)
+    assert "by crowd.csv and by gpt.csv have Kendall's tau -1.00" in found["notes"][0]
+    assert "Groups of assessors" in run(crowd, model, "--report", "groups")

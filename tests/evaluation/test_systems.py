@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from duelpool.cli import app
 from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation.side_by_side import rows_by_side, side_by_side
 from duelpool.evaluation.systems import (
     BoardOptions,
     boards_of,
@@ -159,12 +161,31 @@ def test_evaluate_ranks_systems_from_a_file_of_votes(tmp_path: Path) -> None:
     assert json.loads(run("compare", "C", "A", "--votes", path, "--json"))["settled"] is True
 
 
-def test_models_stand_beside_people(tmp_path: Path) -> None:
+def test_models_are_beside_people(tmp_path: Path) -> None:
     path = written(tmp_path, votes())
     rows = json.loads(run("evaluate", path, "--systems", "--model-votes", path, "--json"))
     assert all(row["models_strength"] == pytest.approx(row["strength"]) for row in rows)
+    assert {row["models_tau"] for row in rows} == {1.0}
     said = run("evaluate", path, "--systems", "--model-votes", path)
-    assert "Kendall's tau between the orders by people and by models: 1.000." in said
+    assert "Kendall's tau between the orders of 3 systems by people and by models: 1.000." in said
+    assert said.count("\nA ") == 2  # one table, in two blocks
+    assert re.search(r"system +rank, people +rank, models +elo, people +elo, models", said)
+    assert said.startswith("By people: A is first; settled.")
+    only = run("evaluate", path, "--systems", "--model-votes", path, "--report", "head-to-head")
+    assert "overall, people" in only
+    assert "overall, models" in only
+
+
+def test_systems_of_one_side_follow_those_of_both() -> None:
+    rows = [*votes(), *votes(model=True), SystemVote("A", "new", "b", question="q1", model=True)]
+    (both,) = side_by_side(boards_of(rows))
+    assert [row.system for row in both.rows] == ["A", "B", "C", "new"]
+    assert both.rows[-1].people is None
+    assert both.table().rows[-1][1] is None
+    last = rows_by_side(boards_of(rows))[-1]
+    assert (last["system"], last["strength"], last["judges"]) == ("new", None, "people")
+    assert last["models_votes"] == 1
+    assert "orders of 3 systems" in str(both)
 
 
 @pytest.mark.parametrize(

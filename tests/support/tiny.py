@@ -52,6 +52,15 @@ def write_tiny_collection(folder: Path) -> None:
     (folder / "version-3.jsonl").write_text(
         "".join(f"{json.dumps(row)}\n" for row in changed), encoding="utf-8"
     )
+    votes = [
+        f"{topic},rag-v1,{other},{side}"
+        for topic, other, side in zip(
+            CITIES, [*ANSWERS, "baseline"][1:], ("right", "left", "right", "left", "tie"), strict=False
+        )
+    ]
+    (folder / "gpt-4.csv").write_text(
+        "\n".join(["question_id,left,right,winner", *votes]) + "\n", encoding="utf-8"
+    )
 
 
 ANSWERS = {

@@ -53,7 +53,7 @@ class SideBySide:
 
     def table(self) -> Table:
         """Return both leaderboards as one for readers: each figure of people beside that of models."""
-        columns = ("rank", "elo", "win rate", "votes")
+        columns = ("rank", "elo", "won", "votes")
         return Table(
             ("system", *(f"{name}, {who}" for name in columns for who in ("people", "models"))),
             tuple(
@@ -74,7 +74,7 @@ def _cells(row: SystemRow | None) -> tuple[Cell, ...]:
     if row is None:
         return (None,) * 4
     win_rate = None if row.win_rate is None else f"{100 * row.win_rate:.1f} %"
-    return row.ranks, f"{row.elo:.0f} ({row.elo_low:.0f} to {row.elo_high:.0f})", win_rate, row.votes
+    return row.ranks, f"{row.elo:.0f}", win_rate, row.votes
 
 
 def side_by_side(boards: Sequence[SystemBoard]) -> list[SideBySide]:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from duelpool.comparison import kendall_tau
 from duelpool.evaluation import Evaluation
-from duelpool.evaluation.systems import SystemBoard
+from duelpool.evaluation.systems import AVERAGE, SystemBoard
 from duelpool.plots.pictures import drawing
 
 
@@ -29,16 +29,26 @@ def leaderboard(evaluation: Evaluation, measure: str | None = None) -> Figure:
     return figure
 
 
-def strengths(board: SystemBoard) -> Figure:
-    """Draw each system's strength with its interval, the strongest on top."""
-    rows = board.rows[::-1]
-    figure, axes = drawing("strength", "", width=6.4, height=max(2.0, 0.22 * len(rows) + 1))
-    places = np.arange(len(rows))
-    ends = np.array([(row.elo_low, row.elo_high) for row in rows])
-    axes.hlines(places, ends[:, 0], ends[:, 1], color="0.6", linewidth=2)
-    axes.plot([row.elo for row in rows], places, "o", color="tab:blue", markersize=4)
-    axes.set_yticks(places, [row.system for row in rows], fontsize=7)
-    axes.set_ylim(-0.7, len(rows) - 0.3)
+def strengths(board: SystemBoard, models: SystemBoard | None = None) -> Figure:
+    """Draw each system's strength with its interval, the strongest on top; `models` are drawn below those of people."""
+    order = list(
+        reversed(board.order if models is None else {**dict.fromkeys((*board.order, *models.order))})
+    )
+    height = 0.22 if models is None else 0.3
+    figure, axes = drawing("strength", "", width=6.4, height=max(2.0, height * len(order) + 1))
+    place = {system: at for at, system in enumerate(order)}
+    drawn = [(board, "tab:blue", "o", 0.0 if models is None else 0.18, "people")]
+    drawn += [] if models is None else [(models, "tab:orange", "s", -0.18, "models")]
+    for each, colour, mark, shift, name in drawn:
+        places = np.array([place[row.system] + shift for row in each.rows])
+        ends = np.array([(row.elo_low, row.elo_high) for row in each.rows])
+        axes.hlines(places, ends[:, 0], ends[:, 1], color=colour, alpha=0.4, linewidth=2)
+        axes.plot([row.elo for row in each.rows], places, mark, color=colour, markersize=4, label=name)
+    axes.axvline(AVERAGE, color="0.8", linewidth=1, zorder=0)
+    axes.set_yticks(np.arange(len(order)), order, fontsize=7)
+    axes.set_ylim(-0.7, len(order) - 0.3)
+    if models is not None:
+        axes.legend(fontsize=7, frameon=False, loc="lower right")
     return figure
 
 

@@ -30,7 +30,8 @@ _LATEX_SIGNS = str.maketrans(
 class Table:
     """A table of cells under column names; the first `keys` columns say what a row is about.
 
-    `caption` and `folded` are for a page: a folded table shows its caption, and its rows when it is opened.
+    `caption`, `folded` and `cards` are for a page: a folded table shows its caption, and its rows when it is opened;
+    the rows of `cards` are shown one below the other on a phone, each cell under its column's name.
     """
 
     columns: tuple[str, ...]
@@ -38,6 +39,7 @@ class Table:
     keys: int = 1
     caption: str = ""
     folded: bool = False
+    cards: bool = False
 
     def texts(self, digits: int = 4) -> list[list[str]]:
         """Return every cell as text: numbers with `digits` decimals, a missing cell as an empty text."""
@@ -181,15 +183,27 @@ def _latex_row(row: Sequence[str]) -> str:
 def html_text(table: Table, notes: Sequence[str] = ()) -> str:
     """Return an HTML table with its caption, and notes below it."""
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
+    # Cards are no table to the browser: roles keep them one for screen readers.
+    as_table, as_group, as_row, as_head, as_key, as_cell = (
+        (f' role="{role}"' if table.cards else "")
+        for role in ("table", "rowgroup", "row", "columnheader", "rowheader", "cell")
+    )
+    head = "".join(f'<th scope="col"{as_head}>{escape(name)}</th>' for name in table.columns)
+    labels = [f' data-is="{escape(name)}"' if table.cards else "" for name in table.columns]
     body = "".join(
-        "<tr>"
+        f"<tr{as_row}>"
         + "".join(
-            f'<th scope="row">{escape(text)}</th>' if at < table.keys else f"<td>{escape(text)}</td>"
+            f'<th scope="row"{as_key}>{escape(text)}</th>'
+            if at < table.keys
+            else f"<td{as_cell}{labels[at]}>{escape(text)}</td>"
             for at, text in enumerate(row)
         )
         + "</tr>"
         for row in table.texts()
     )
     below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+    kind = ' class="cards"' if table.cards else ""
+    return (
+        f"<table{kind}{as_table}>{caption}<thead{as_group}><tr{as_row}>{head}</tr></thead>"
+        f"<tbody{as_group}>{body}</tbody></table>{below}"
+    )

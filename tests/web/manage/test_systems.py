@@ -1,5 +1,7 @@
 """The dashboard over a campaign in which systems compete."""
 
+import html
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from campaign.test_systems import create
+from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import chapters
 from duelpool.evaluation.systems import system_board
@@ -55,6 +58,40 @@ def test_every_page_opens_where_systems_compete(back_end: str, tmp_path: Path) -
     assert [row["strength"] for row in hidden["rows"]] == [row["strength"] for row in shown["rows"]]
     assert {row["system"] for row in hidden["rows"]} == {f"System {letter}" for letter in "ABCD"}
     assert all(name in hidden["headline"] for name in (hidden["rows"][0]["system"], "System"))
+
+
+def test_people_and_models_are_side_by_side(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = create(store)
+        judge_all(campaign, people=2)
+        campaign.enrol("gpt", "llm")
+        votes = [
+            {"question_id": topic, "model_a": a, "model_b": b, "winner": "model_b", "judge": "gpt"}
+            for topic in ("q1", "q2")
+            for a, b in (("A", "B"), ("B", "C"), ("A", "C"))
+        ]
+        (tmp_path / "votes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in votes))
+        import_file(campaign, tmp_path / "votes.jsonl", by_model=True)
+        first = chapters(campaign, Watch(campaign))[0]
+    assert first.title == "Leaderboard, by people and models"
+    assert first.words[0].startswith("By people: A leads")
+    assert [table.folded for table in first.tables[:2]] == [False, True]
+    assert "Kendall's tau" in " ".join(first.words)
+    with served(tmp_path / "c.db") as app:
+        manager = TestClient(app, base_url=ORIGIN)
+        manager.get(f"/manage/{campaign.id}", params={"key": key_for(app, campaign.id)})
+        board = manager.get(f"/manage/{campaign.id}/leaderboard").text
+        agreement = manager.get(f"/manage/{campaign.id}/agreement").text
+        shown = manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/systems").json()
+        manager.cookies.set(BLIND, "1")
+        hidden = manager.get(f"/manage/{campaign.id}/leaderboard").text
+    assert 'data-is="Win rate, models"' in board
+    assert "Kendall's tau between the orders of 4 systems by people and by models" in html.unescape(board)
+    assert "The orders of 4 systems by people and by gpt have Kendall's tau" in html.unescape(agreement)
+    assert [each["judges"] for each in shown] == ["people", "models"]
+    assert [each["tau_with_people"] is None for each in shown] == [True, False]
+    assert 'rowheader" dir="auto">System A' in hidden
+    assert 'rowheader" dir="auto">A<' not in hidden
 
 
 def test_a_leaderboard_without_votes_names_the_next_command_and_hides_names(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def leaderboard_systems(caller: Looking, tag: Text = "", blind: Blind = False) -
         return []
     boards = dashboard.systems(tag).boards
     names = dashboard.aliases() if blind else None
-    return [systems.shown(board if names is None else systems.renamed(board, names)) for board in boards]
+    return systems.shown([board if names is None else systems.renamed(board, names) for board in boards])
 
 
 # ---- lists

@@ -1,13 +1,14 @@
 """Charts as static SVG; each has a table with the same values on its page."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from duelpool.agreements import Finding
+from duelpool.evaluation.side_by_side import RowBySide
 from duelpool.evaluation.systems import AVERAGE, SystemRow
 from duelpool.leaderboard.live import BoardRow, History
 
@@ -123,22 +124,56 @@ def strips(rows: Sequence[SystemRow]) -> dict[str, Markup]:
 
     Systems without votes have no drawing: their intervals would set the scale for all others.
     """
-    known = [row for row in rows if row.votes]
-    if not known:
-        return {}
-    low, high = min(row.elo_low for row in known), max(row.elo_high for row in known)
-    x = _Scale(low, max(high, low + 1), 6, STRIP - 6)
     shade = colours([row.system for row in rows])
+    return _strips({row.system: [(row, "dot", shade[row.system])] for row in rows})
+
+
+def strips_by_side(rows: Sequence[RowBySide]) -> dict[str, Markup]:
+    """Return each system's two strengths and intervals: people's above, models' below, all on one scale."""
+    return _strips(
+        {
+            row.system: [
+                (own, shape, colour)
+                for own, shape, colour in ((row.people, "dot", "c0"), (row.models, "square", "c1"))
+                if own is not None
+            ]
+            for row in rows
+        }
+    )
+
+
+def _strips(drawn: Mapping[str, Sequence[tuple[SystemRow, str, str]]]) -> dict[str, Markup]:
+    known = {
+        system: lines for system, own in drawn.items() if (lines := [each for each in own if each[0].votes])
+    }
+    rows = [row for lines in known.values() for row, _, _ in lines]
+    if not rows:
+        return {}
+    x = _strip_scale(rows)
+    height = 20 * max(map(len, drawn.values()))
     return {
-        row.system: Markup(
-            f'<svg class="strip" viewBox="0 0 {STRIP} 20" aria-hidden="true">'
-            f'<line class="grid" x1="{x(AVERAGE)}" x2="{x(AVERAGE)}" y1="0" y2="20"/>'
-            f'<line class="whisker {shade[row.system]}" x1="{x(row.elo_low)}" x2="{x(row.elo_high)}" y1="10" y2="10"/>'
-            + _mark("dot", x(row.elo), 10, shade[row.system])
+        system: Markup(
+            f'<svg class="strip" viewBox="0 0 {STRIP} {height}" aria-hidden="true">'
+            f'<line class="grid" x1="{x(AVERAGE)}" x2="{x(AVERAGE)}" y1="0" y2="{height}"/>'
+            + "".join(
+                f'<line class="whisker {colour}" x1="{x(row.elo_low)}" x2="{x(row.elo_high)}" y1="{y}" y2="{y}"/>'
+                + _mark(shape, x(row.elo), y, colour)
+                for (row, shape, colour), y in zip(lines, range(10, height, 20), strict=False)
+            )
             + "</svg>"
         )
-        for row in known
+        for system, lines in known.items()
     }
+
+
+def _strip_scale(rows: Sequence[SystemRow]) -> Callable[[float], float]:
+    """Return where a strength is drawn: all strengths have room, and all but the widest intervals."""
+    lows, highs = sorted(row.elo_low for row in rows), sorted(row.elo_high for row in rows)
+    few = len(rows) // 10
+    low = min(lows[few], *(row.elo for row in rows), AVERAGE)
+    high = max(highs[-1 - few], *(row.elo for row in rows), AVERAGE)
+    scale = _Scale(low, max(high, low + 1), 6, STRIP - 6)
+    return lambda value: min(max(scale(value), 0.0), float(STRIP))
 
 
 def _short(name: str, letters: int = 20) -> str:

@@ -1,8 +1,13 @@
 """What the page of a leaderboard of systems shows."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup
+
 from duelpool.errors import DuelpoolError
+from duelpool.evaluation.side_by_side import SideBySide, side_by_side
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.store import StoreError
 from duelpool.web.manage import charts, systems
@@ -24,14 +29,50 @@ def system_values(caller: ManageCaller, tag: str) -> dict[str, Any]:
     except DuelpoolError as error:
         trouble = str(error)
     return {
-        "boards": boards,
+        "views": board_views(boards),
         "outdated": kept is not None and kept.outdated,
         "tag": tag,
         "tags": () if kept is None else kept.tags,
         "trouble": trouble,
-        "agreement": systems.agreement(boards),
-        "strips": [charts.strips(board.rows) for board in boards],
-        "neighbours": [systems.neighbours(board) for board in boards],
-        "matrices": [systems.matrix(board) for board in boards],
         "heat": charts.heat,
     }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoardShown:
+    """A leaderboard on the page: its intervals drawn, each system against the next, and who met whom."""
+
+    board: SystemBoard
+    drawn: Mapping[str, Markup]
+    neighbours: Sequence[str]
+    matrix: Sequence[tuple[str, list[tuple[float, int] | None]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoardView:
+    """One criterion on the page: a leaderboard, or those of people and of models side by side."""
+
+    criterion: str
+    judges: str
+    parts: Sequence[BoardShown]
+    beside: SideBySide | None = None
+    drawn: Mapping[str, Markup] = field(default_factory=dict)
+
+
+def board_views(boards: Sequence[SystemBoard]) -> list[BoardView]:
+    """Return what the page shows of each criterion."""
+    both = {each.criterion: each for each in side_by_side(boards)}
+    views = []
+    for board in boards:
+        beside = both.get(board.criterion)
+        if beside is None:
+            views.append(BoardView(board.criterion, board.judges, [_shown(board)]))
+        elif board.judges == "people":
+            parts = [_shown(beside.people), _shown(beside.models)]
+            drawn = charts.strips_by_side(beside.rows)
+            views.append(BoardView(board.criterion, "both", parts, beside, drawn))
+    return views
+
+
+def _shown(board: SystemBoard) -> BoardShown:
+    return BoardShown(board, charts.strips(board.rows), systems.neighbours(board), systems.matrix(board))

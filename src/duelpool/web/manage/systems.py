@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ import numpy as np
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.system_votes import votes_of
 from duelpool.errors import UnknownName
+from duelpool.evaluation.side_by_side import side_by_side
 from duelpool.evaluation.systems import SystemBoard, SystemRow, boards_of
 
 REST = 4  # times as long as a leaderboard took to work out, the last one is shown
@@ -28,6 +29,7 @@ class SystemsShown:
     votes: int
     questions: int
     rows: list[SystemRow]
+    tau_with_people: float | None = None  # Kendall's, of a leaderboard of models beside one of people
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,17 @@ def renamed(board: SystemBoard, names: Mapping[str, str]) -> SystemBoard:
     )
 
 
-def shown(board: SystemBoard) -> SystemsShown:
-    """Return a leaderboard for programs."""
-    return SystemsShown(
-        *(board.criterion, board.judges, board.headline, board.notes(), board.votes, board.questions),
-        list(board.rows),
-    )
+def shown(boards: Sequence[SystemBoard]) -> list[SystemsShown]:
+    """Return leaderboards for programs."""
+    taus = {each.criterion: each.tau for each in side_by_side(boards)}
+    return [
+        SystemsShown(
+            *(board.criterion, board.judges, board.headline, board.notes(), board.votes, board.questions),
+            list(board.rows),
+            taus.get(board.criterion) if board.judges == "models" else None,
+        )
+        for board in boards
+    ]
 
 
 def neighbours(board: SystemBoard) -> list[str]:
