@@ -87,6 +87,18 @@ def test_interval_of_a_mean_equals_students(row: list[float]) -> None:
         assert low == high == row[0]
 
 
+def test_no_interval_goes_beyond_the_measures_limits() -> None:
+    shares = ScoreTable(
+        ("high", "low"), ("1", "2", "3"), np.array([[1, 1, 0.8], [0, 0, 0.2]]), limits=(0.0, 1.0)
+    )
+    ends = shares.intervals()
+    assert ends[0][1] == 1
+    assert ends[1][0] == 0
+    assert shares.only([0, 2]).intervals().max() <= 1
+    unbounded = ScoreTable(shares.runs, shares.topics, shares.values)
+    assert unbounded.intervals().max() > 1
+
+
 def test_bootstrap_interval_is_near_students_and_fixed_by_its_seed() -> None:
     table = noisy_table(2, 200)
     by_t, by_draws = table.intervals("t"), table.intervals("bootstrap", seed=3)

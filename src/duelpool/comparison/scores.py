@@ -22,6 +22,7 @@ class ScoreTable:
     topics: tuple[str, ...]
     values: Floats  # a row per run, a column per topic
     weights: Floats = field(default_factory=lambda: np.zeros(0))  # per topic; empty: all weigh the same
+    limits: tuple[float, float] = (-np.inf, np.inf)  # of the measure's values: no interval goes beyond
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.runs), len(self.topics)):
@@ -82,12 +83,12 @@ class ScoreTable:
         """Return the table of some of the topics, by their places."""
         weights = self.weights[list(places)] if self.weights.size else self.weights
         topics = tuple(self.topics[at] for at in places)
-        return type(self)(self.runs, topics, self.values[:, list(places)], weights)
+        return type(self)(self.runs, topics, self.values[:, list(places)], weights, self.limits)
 
     def intervals(
         self, method: IntervalMethod = "t", level: float = 0.95, rounds: int = 2000, seed: int = 0
     ) -> Floats:
-        """Return a low and a high end of each run's mean; nan where a run has fewer than two topics.
+        """Return a low and a high end of each run's mean, within the limits; nan with fewer than two topics.
 
         t          from the standard error of the mean over topics
         bootstrap  percentiles of the mean over topics drawn with replacement, the same draws for every run, and
@@ -107,7 +108,8 @@ class ScoreTable:
                 else:
                     rng = rng_for(seed, "interval of a mean", int(np.count_nonzero(known)))
                     ends[at] = _bootstrap_interval(values[known], weights[known], level, rounds, rng)
-        return ends
+        within: Floats = np.clip(ends, *self.limits)
+        return within
 
 
 def _t_interval(values: Floats, weights: Floats, level: float) -> tuple[float, float]:

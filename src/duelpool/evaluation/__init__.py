@@ -103,7 +103,7 @@ def evaluate(
         of_measure = measure.items(whole).topics
         values = np.array([one.values[at] for one in scored])
         weighed = np.array([weights.get(topic, 1.0) for topic in of_measure]) if weights else np.zeros(0)
-        table = ScoreTable(tuple(names), of_measure, values, weighed)
+        table = ScoreTable(tuple(names), of_measure, values, weighed, measure.limits)
         tables[str(measure)] = table if topics is None else _narrowed(table, topics)
     statistics = _Statistics(baseline, test, correction, interval, level, seed)
     header = [*_header(chosen, tables, names, scored, whole), *_name_note(labels), *statistics.header(tables)]

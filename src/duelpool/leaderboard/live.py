@@ -143,7 +143,7 @@ class LiveLeaderboard:
             stamps = {view.status.topic: (view.position, view.kept) for view in snapshot.topics if view.kept}
             scores.refresh(stamps, lambda stale: self._score(chosen, self._labelled_topics(stale)))
             values = {topic: scores[topic] for topic in stamps if topic in scores}
-            return self._as_table(values, list(values))
+            return self._as_table(values, list(values), chosen)
 
     def _labelled_topics(self, topics: Iterable[str]) -> dict[str, _Labelled]:
         labelled = {
@@ -295,7 +295,7 @@ class LiveLeaderboard:
                     values.pop(topic, None)
                 stamps[topic] = each.position
             values.update(self._score(chosen, changed))
-            table = self._as_table(values, list(values))
+            table = self._as_table(values, list(values), chosen)
             means = dict(zip(table.runs, map(_number, table.means()), strict=True))
             judgments = sum(len(each.judged) for each in known.values())
             past[time] = Point(log.iso_time(time), judgments, means)
@@ -346,12 +346,13 @@ class LiveLeaderboard:
         whole = np.array(columns)
         return {topic: whole[:, at] for at, topic in enumerate(scored)}
 
-    def _as_table(self, values: Mapping[str, Floats], topics: Sequence[str]) -> ScoreTable:
+    def _as_table(self, values: Mapping[str, Floats], topics: Sequence[str], measure: Measure) -> ScoreTable:
         whole = np.array([values[topic] for topic in topics]).T.reshape(len(self._runs), len(topics))
         if any(topic not in self._weights for topic in topics):
             self._weights = topic_weights(self.watch.campaign)
         weights = np.array([self._weights.get(topic, 1.0) for topic in topics])
-        return ScoreTable(tuple(run.name for run in self._runs), tuple(topics), whole, weights)
+        names = tuple(run.name for run in self._runs)
+        return ScoreTable(names, tuple(topics), whole, weights, measure.limits)
 
 
 def _measure(name: str) -> Measure:

@@ -23,6 +23,9 @@ Need: TypeAlias = Literal["grades", "preferences", "ranking"]
 TwinRule: TypeAlias = Literal["keep", "merge"]
 """Known duplicates (`twins`): kept apart, or merged into the item that was judged for them."""
 
+SHARE = (0.0, 1.0)
+"""The limits of a measure whose values are shares."""
+
 RULES = ("ties", "scores", "missing", "unjudged", "duplicates", "twins")
 
 
@@ -43,6 +46,7 @@ class Measure:
     name: ClassVar[str]
     need: ClassVar[Need] = "grades"
     about: ClassVar[str] = ""  # one sentence, for lists of measures
+    limits: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # no value and no interval goes beyond
 
     ties: TieOrder = TIES
     scores: Precision = PRECISION

@@ -7,7 +7,7 @@ import numpy as np
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import BadParameter
-from duelpool.measures.base import Measure, per_topic
+from duelpool.measures.base import SHARE, Measure, per_topic
 from duelpool.measures.items import Placed
 from duelpool.measures.truth import Truth
 
@@ -29,6 +29,8 @@ def count_so_far(topic: Ints, chosen: Bools, topics: int) -> Ints:
 @dataclass(frozen=True)
 class Relevance(Measure):
     """The base of these measures: a cutoff, and the grade from which a document is relevant."""
+
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     cutoff: int | None = None
     rel: float = 1
@@ -139,6 +141,7 @@ class Judged(Measure):
 
     name: ClassVar[str] = "Judged"
     about: ClassVar[str] = "The share of the first k documents that were judged."
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     cutoff: int | None = None
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
-from duelpool.measures.base import Measure, one_of, per_topic, probability
+from duelpool.measures.base import SHARE, Measure, one_of, per_topic, probability
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Placed
 from duelpool.measures.rankings import sums_by
@@ -35,6 +35,7 @@ class DCG(Measure):
 
     name: ClassVar[str] = "DCG"
     about: ClassVar[str] = "The sum of gain / log(rank + 1); gain is the grade, or 2^grade - 1."
+    limits: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     cutoff: int | None = None
     log: Log = "2"
@@ -61,6 +62,7 @@ class nDCG(DCG):  # noqa: N801 - the field's name
 
     name: ClassVar[str] = "nDCG"
     about: ClassVar[str] = "DCG as a share of the best DCG that any ranking could have."
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         grades = truth.judged()
@@ -86,6 +88,7 @@ class RBP(Measure):
     about: ClassVar[str] = (
         "The sum of (1 - p) p^(rank - 1) over relevant documents, or times grade / highest grade."
     )
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     cutoff: int | None = None
     p: float = 0.8

@@ -10,7 +10,7 @@ import polars as pl
 
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
-from duelpool.measures.base import Measure, Need, positive, probability
+from duelpool.measures.base import SHARE, Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.rankings import DuplicateRule, sums_by
 from duelpool.measures.truth import Truth
@@ -87,6 +87,7 @@ class Compat(Measure):
 
     name: ClassVar[str] = "Compat"
     about: ClassVar[str] = "Rank-biased overlap with the nearest ideal ranking of the graded documents."
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     p: float = 0.95
     normalize: bool = True
@@ -149,6 +150,7 @@ class RBO(Measure):
     name: ClassVar[str] = "RBO"
     need: ClassVar[Need] = "ranking"
     about: ClassVar[str] = "Rank-biased overlap with the rankings of another run."
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     p: float = 0.9
     depth: int = DEPTH

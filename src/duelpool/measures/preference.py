@@ -7,7 +7,7 @@ import numpy as np
 
 from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter
-from duelpool.measures.base import Measure, Need, TwinRule, one_of, positive
+from duelpool.measures.base import SHARE, Measure, Need, TwinRule, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, VoteRule
@@ -21,6 +21,7 @@ class OverPreferences(Measure):
     """The base of measures over preferences: how votes, inferred preferences and Bad votes count."""
 
     need: ClassVar[Need] = "preferences"
+    limits: ClassVar[tuple[float, float]] = SHARE
 
     votes: VoteRule = "multiset"
     inferred: bool = False

@@ -51,6 +51,10 @@ def values_are_numbers_of_known_topics(measure: Measure, name: str) -> None:
     require(bool(values), "It scores a run with judged documents")
     require(set(values) <= set(GRADES), "It scores topics of the truth alone", topics=sorted(values))
     require(all(map(math.isfinite, values.values())), "Values are finite", values=values)
+    low, high = measure.limits
+    require(
+        all(low <= value <= high for value in values.values()), "Values lie within its limits", values=values
+    )
     require(measure.calc(truth, run) == values, "The same input has the same values", values=values)
 
 
