@@ -15,7 +15,7 @@ from duelpool.judges.llm import PROMPTS
 from duelpool.setup.priors import set_prior
 from duelpool.store import open_store
 from duelpool.strategies.swissfinals import SwissFinals
-from support.fake_llm import Provider, serving
+from support.fake_llm import LlmRequest, Provider, says, serving, smaller_is_better
 
 KEY = "sk-very-secret-key-0123456789"
 
@@ -149,3 +149,48 @@ def test_llm_figures_need_a_language_model(folder: Path) -> None:
     assert "No model has judged" in call("llm", "c.db", "--as", "predictor", code=2)[1]
     assert "no form called" in call("llm", "c.db", "--as", "poem", code=2)[1]
     assert "no model called" in call("llm", "c.db", "--as", "prior", "--assessor", "x", code=2)[1]
+
+
+def by_question(request: LlmRequest) -> str:
+    """Prefer what sorts first; the question "ties?" has ties, and "side?" is answered by the side alone."""
+    asked = request.parts["question"]
+    return (
+        says("tie") if asked == "ties?" else says("left") if asked == "side?" else smaller_is_better(request)
+    )
+
+
+def test_llm_judges_answers_in_both_orders_and_ranks_systems(folder: Path) -> None:
+    questions = ("one?", "two?", "three?", "ties?", "side?")
+    rows = [
+        {
+            "question_id": f"q{at}",
+            "question": question,
+            "system": system,
+            "answer": f"{text} answers {question}",
+        }
+        for at, question in enumerate(questions)
+        for system, text in (("sys-z", "aaa"), ("sys-y", "bbb"), ("sys-x", "ccc"))
+    ]
+    (folder / "answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    call("pool", "--answers", "answers.jsonl", "-o", "c.db")
+    with serving(Provider(model=by_question)) as provider:
+        sat = judged(provider, "--at-once", "2")
+        assert (sat["judged"], sat["ended"]) == (15, "done")
+        seen = {(each.parts["left"], each.parts["right"]) for each in provider.requests}
+        assert len(provider.requests) == len(seen) == 30
+        assert seen == {(right, left) for left, right in seen}
+        first = provider.requests[0]
+        assert "answers of two systems" in first.system_message
+        assert '"tie"' in first.system_message
+        assert not [each for each in provider.requests if b"sys-" in each.raw]
+    (figured,) = json.loads(call("llm", "c.db", "--json")[0])
+    assert figured["prompt_hash"] == PROMPTS["answers"].hash
+    assert figured["flips"] == pytest.approx({**figured["flips"], "share": 0.2})
+    board = json.loads(call("evaluate", "c.db", "--systems", "--json")[0])
+    assert [row["system"] for row in board] == ["sys-z", "sys-y", "sys-x"]
+    assert {row["judges"] for row in board} == {"models"}
+    votes = [json.loads(line) for line in call("export", "c.db", "--as", "votes")[0].splitlines()]
+    assert {vote["judge_type"] for vote in votes} == {"model"}
+    assert {vote["winner"] for vote in votes if vote["question_id"] == "q3"} == {"tie"}
+    assert {vote["winner"] for vote in votes if vote["question_id"] == "q4"} == {"tie"}
+    assert len(votes) == 15

@@ -100,6 +100,7 @@ class LLMOptions:
         kind: Literal["preference", "grade"] = (
             "grade" if campaign.settings.stage == "grading" else "preference"
         )
+        usual = "answers" if kind == "preference" and campaign.live.goal.of_systems else kind
         for name, value, known in (
             ("form of reply", self.reply_format, get_args(ReplyFormat)),
             ("field", self.token_field, ("max_tokens", "max_completion_tokens")),
@@ -108,7 +109,7 @@ class LLMOptions:
                 raise UnknownName(name, value, known)
         return Terms(
             model=self.model or "",
-            prompt=read_prompt(self.prompt, kind) if self.prompt else PROMPTS[kind],
+            prompt=read_prompt(self.prompt, kind) if self.prompt else PROMPTS[usual],
             reply_format=cast("ReplyFormat", self.reply_format),
             max_tokens=self.max_tokens,
             token_field=self.token_field,
@@ -267,7 +268,7 @@ def prompt(
     """
     if kind not in PROMPTS:
         raise UnknownName("prompt", kind, PROMPTS)
-    shown: Prompt = read_prompt(file, cast("Literal['preference', 'grade']", kind)) if file else PROMPTS[kind]
+    shown: Prompt = read_prompt(file, PROMPTS[kind].kind) if file else PROMPTS[kind]
     if as_json:
         print_json({"name": shown.name, "version": shown.version, "hash": shown.hash, "text": shown.text})
         return

@@ -132,6 +132,16 @@ _PREFERENCE = Prompt(
     "How long a passage is and on which side it stands must not matter.",
     "{question}\n{description}\n{conversation}\n{left}\n{right}\nWhich of the two passages is better, left or right?",
 )
+_ANSWERS = Prompt(
+    "answers",
+    1,
+    "preference",
+    "You compare the answers of two systems to a question or a request. Choose the answer that serves best the person "
+    "who asked: it is correct, does what was asked, and leaves out what wasn't. If both are about the same, or equally "
+    "bad, and a tie is allowed, choose the tie. How long an answer is, how sure it sounds and on which side it stands "
+    "must not matter.",
+    "{question}\n{description}\n{conversation}\n{left}\n{right}\nWhich of the two answers is better, left or right?",
+)
 _GRADE = Prompt(
     "grade",
     1,
@@ -141,8 +151,10 @@ _GRADE = Prompt(
     "{question}\n{description}\n{conversation}\n{item}\nWhich grade does the passage get?",
 )
 
-PROMPTS: Mapping[str, Prompt] = MappingProxyType({each.name: each for each in (_PREFERENCE, _GRADE)})
-"""The templates by name, one for each kind of question."""
+PROMPTS: Mapping[str, Prompt] = MappingProxyType(
+    {each.name: each for each in (_PREFERENCE, _ANSWERS, _GRADE)}
+)
+"""The templates by name: passages, answers where systems compete, and grades."""
 
 
 def read_prompt(path: str, kind: Literal["preference", "grade"]) -> Prompt:
