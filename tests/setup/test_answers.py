@@ -106,9 +106,34 @@ def test_test_pairs_are_drawn_from_other_questions_or_given(tmp_path: Path) -> N
     assert better == "b"
     assert {notice.what for notice in ready.notices} == {
         "pairs without a better answer left out", "test pairs of unknown questions left out",
+        "answers of test pairs without citations, shown with those of another answer",
     }  # fmt: skip
+    assert {each.sources[0].text for each in ready.test_texts} == {"cited"}
     with pytest.raises(BadFile, match="no test pair"):
         draft_of(answers(tmp_path), tests=write(tmp_path / "t.jsonl", {"question_id": "q1"})).ready()
+
+
+def test_answers_of_test_pairs_have_sources_like_all_others(tmp_path: Path) -> None:
+    own = {
+        "question_id": "q0",
+        "better": "good",
+        "worse": "0 to 0",
+        "better_citations": ["A page of its own."],
+    }
+    sided = {
+        "question_id": "q1",
+        "answer_a": "x",
+        "answer_b": "y",
+        "winner": "b",
+        "citations_b": [{"text": "of y"}],
+    }
+    ready = draft_of(answers(tmp_path), tests=write(tmp_path / "t.jsonl", own, sided)).ready()
+    texts = {each.text: [source.text for source in each.sources] for each in ready.test_texts}
+    assert texts == {"good": ["A page of its own."], "0 to 0": ["cited"], "x": ["cited"], "y": ["of y"]}
+    assert [notice.count for notice in ready.notices] == [1]
+    bad = write(tmp_path / "b.jsonl", {**own, "better_citations": [[1]]})
+    with pytest.raises(BadFile, match="better_citations"):
+        draft_of(answers(tmp_path), tests=bad).ready()
 
 
 def test_result_pages_are_items(tmp_path: Path) -> None:

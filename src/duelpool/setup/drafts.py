@@ -15,7 +15,7 @@ from duelpool.leaderboard.scoring import packed
 from duelpool.pooling import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.seeds import rng_for
-from duelpool.setup.answer_tests import AnswerTests, read_answer_tests
+from duelpool.setup.answer_tests import AnswerTests, made_alike, read_answer_tests
 from duelpool.setup.inputs import Inputs
 from duelpool.setup.result_pages import as_pages
 from duelpool.setup.test_pairs import draw_test_pairs, read_test_pairs
@@ -84,7 +84,12 @@ class Draft:
         pooled = {
             name: topic for name, topic in self.inputs.answers.questions.items() if name in self.pools.sizes
         }
-        return read_answer_tests(self.inputs.files.tests_file, pooled)
+        texts = self.texts or {}
+        answers = {
+            pool.topic: [texts[item] for item in pool.items if item in texts] for pool in self.pools.pools
+        }
+        tests = read_answer_tests(self.inputs.files.tests_file, pooled)
+        return made_alike(tests, answers, self.settings.seed)
 
     def ready(self) -> "ReadyDraft":
         """Return the draft with its test pairs, ready to create the campaign; raises where something is missing."""

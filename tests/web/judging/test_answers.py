@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,11 @@ def test_nothing_that_an_assessor_gets_tells_a_system(person: Person) -> None:
         for system, item in campaign.read(lambda tx, topic=topic: systems.answers(tx, topic)).items()
     }
     sides: Counter[tuple[str, str]] = Counter()
+    sizes: set[tuple[int, ...]] = set()  # all answers are of the same length, so that all questions are
+    pages: list[int] = []
+    served_files: set[tuple[str, ...]] = set()
     work = person.work()
+    cookies = dict(person.client.cookies)
     while work["state"] == "judging":
         question = work["questions"][0]
         asked = store.read(lambda connection, name=question["id"]: connection.execute(
@@ -103,6 +108,12 @@ def test_nothing_that_an_assessor_gets_tells_a_system(person: Person) -> None:
         sides[items[asked.left_item], "left"] += 1
         sides[items[asked.right_item], "right"] += 1
         fetched = [person.page(), person.client.get(f"{person.base}/context/{question['id']}")]
+        whole_page = fetched[0].text
+        first, second = (f"{question[side]['html'].strip()[-30:]}" for side in ("left", "right"))
+        assert whole_page.index(first) < whole_page.index(second)  # as they are shown, whatever the system
+        sizes.add((len(json.dumps(question)), len(question["id"]), len(fetched[1].text)))
+        pages.append(len(whole_page))
+        served_files.add(tuple(re.findall(r'(?:src|href)="([^"]+)"', whole_page)))
         answered = person.answer(question, "tie")
         for got in (*fetched, answered):
             whole = f"{got.text} {got.headers}".lower()
@@ -110,8 +121,65 @@ def test_nothing_that_an_assessor_gets_tells_a_system(person: Person) -> None:
         for side in ("left", "right"):  # all answers have the same form
             assert list(question[side]) == ["format", "title", "html", "sources"]
         work = answered.json()
+    assert len(sizes) == 1
+    for at in range(
+        3
+    ):  # the last pair of a question has no next one on its page; before ten, progress has one digit
+        assert len(set(pages[12 + at :: 3])) == 1
+    assert len(served_files) == 1
+    assert dict(person.client.cookies) == cookies
     assert sum(sides.values()) == 2 * 3 * QUESTIONS
     assert {(system, side) for system in SYSTEMS for side in ("left", "right")} == set(sides)
+
+
+def shape(question: dict[str, Any]) -> tuple[Any, ...]:
+    """What a question looks like besides its texts."""
+    about = [
+        (list(question[side]), question[side]["format"], len(question[side]["sources"]))
+        for side in ("left", "right")
+    ]
+    return sorted(question), len(question["id"]), question["outcomes"], about
+
+
+def test_test_pairs_look_like_all_others(tmp_path: Path) -> None:
+    pairs = [{"question_id": f"q{q}", "better": "A right one.", "worse": "Wrong."} for q in range(QUESTIONS)]
+    (tmp_path / "tests.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in pairs))
+    files = Files(answers=(answers(tmp_path),), tests=str(tmp_path / "tests.jsonl"))
+    with new_store(tmp_path / "c.db") as store:
+        crowd = replace(SETTINGS, judges="crowd", tests=3, targets=7)
+        build_draft(read_files(files), crowd).ready().create(store, "study")
+    assert one_assignment(tmp_path / "c.db") == (3, 1)
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_training_pairs_of_a_study_are_test_pairs(tmp_path: Path, data: Path) -> None:
+    folder = data / "llmfao"
+    files = Files(
+        answers=(str(folder / "results.jsonl.gz"),),
+        fields="question_id=prompt,system=name,answer=result",
+        topics=str(folder / "prompts.jsonl"),
+        tests=str(folder / "pairs-crowd-training.jsonl"),
+    )
+    with new_store(tmp_path / "c.db") as store:
+        crowd = replace(SETTINGS, judges="crowd", tests=2, targets=5)
+        held = build_draft(read_files(files), crowd).ready().create(store, "study")[1]
+    assert held.test_pairs == 5  # two of seven are ties
+    assert one_assignment(tmp_path / "c.db") == (2, 1)
+
+
+def one_assignment(path: Path) -> tuple[int, int]:
+    """Judge one assignment; return how many of its questions are test pairs, and how many shapes questions have."""
+    shapes: set[str] = set()
+    with served(path) as app:
+        person = Person(app, worker="w1")
+        work = person.work()
+        while work["state"] == "judging":
+            question = work["questions"][0]
+            shapes.add(repr(shape(question)))
+            work = person.answer(question, "left").json()
+        asked = app.state.store.read(lambda connection: connection.execute(schema.question.select()).all())
+    return sum(row.test_pair is not None for row in asked), len(shapes)
 
 
 def test_what_is_cited_can_not_run(tmp_path: Path) -> None:

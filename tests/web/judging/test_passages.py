@@ -156,6 +156,12 @@ def is_harmless(html: str, links: bool) -> bool:
     return tags and attributes and addresses
 
 
+def test_line_breaks_stay_in_answers_and_not_in_the_campaigns_own_texts() -> None:
+    haiku = "In containers\nit sets us free\n\nYet complexity"
+    assert markdown(haiku) == "<p>In containers<br>\nit sets us free</p>\n<p>Yet complexity</p>\n"
+    assert "<br>" not in markdown(haiku, links=True)
+
+
 @pytest.mark.parametrize("links", [False, True])
 def test_every_payload_is_harmless_as_markdown(links: bool) -> None:
     assert [each for each in PAYLOADS if not is_harmless(markdown(each, links=links), links)] == []

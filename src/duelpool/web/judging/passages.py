@@ -24,11 +24,14 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+
 
 
 def markdown(text: str, *, links: bool = False) -> str:
-    """Return Markdown as safe HTML; links are kept only in the campaign's own texts."""
+    """Return Markdown as safe HTML; links are kept only in the campaign's own texts, line breaks only in others.
+
+    Answers have lists, verses and addresses without Markdown's signs, as chats and comments do.
+    """
     inline = _INLINE | ({"a"} if links else set())  # a tag that is removed leaves its text
     attributes = {"img": {"src", "alt"}, "ol": {"start"}, "a": {"href"} if links else set()}
     return nh3.clean(
-        _reader().render(text),
+        _reader(breaks=not links).render(text),
         tags=_BLOCKS | _TABLES | inline,
         attributes=attributes,
         url_schemes={"https", "http", "mailto", "data"},
@@ -102,8 +105,8 @@ def frame_document(text: str, title: str = "") -> str:
 
 
 @cache
-def _reader() -> MarkdownIt:
-    reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+def _reader(*, breaks: bool) -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": False, "breaks": breaks}).enable(["table", "strikethrough"])
     reader.core.ruler.push("levels", _set_levels)
     reader.add_render_rule("image", _picture)
     reader.validateLink = _is_safe_address  # type: ignore[assignment, method-assign]
