@@ -69,7 +69,7 @@ def test_store_holds_several_campaigns_by_name(folder: Path) -> None:
     _, err = call("pool", "r.run", "-o", "c.db", code=2)
     assert "has a campaign called 'c' already" in err
     make("--name", "second")
-    assert "Name one of: c, second." in call("status", "c.db", code=2)[1]
+    assert "Name one with --campaign: c, second." in call("status", "c.db", code=2)[1]
     assert figures("status", "c.db", "--campaign", "second")["campaign"] == "second"
 
 

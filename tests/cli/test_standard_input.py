@@ -36,6 +36,7 @@ JUDGED = "".join(
 FILES = {
     "one.run": RUN,
     "two.run": OTHER,
+    "three.run": OTHER.replace("two", "three"),
     "qrels.txt": "".join(f"{topic} 0 {item} {4 - at}\n" for topic in "12" for at, item in enumerate("abcde")),
     "few.txt": "1 0 a 1\n1 0 b 0\n2 0 a 0\n",
     "votes.txt": VOTES,
@@ -156,6 +157,11 @@ READS = {
     ("compare", "prefs"): "compare one.run two.run --prefs votes.txt",
     ("compare", "votes"): "compare x y --votes system-votes.csv",
     ("compare", "qrels"): "compare one.run two.run --qrels qrels.txt",
+    ("check-runs", "runs"): "check-runs one.run",
+    ("check-runs", "topics"): "check-runs one.run --topics topics.tsv",
+    ("check-runs", "qrels"): "check-runs one.run --qrels qrels.txt",
+    ("sheets", "truth"): "sheets <qrels.txt one.run two.run three.run -o new-sheets.zip",
+    ("sheets", "runs"): "sheets qrels.txt one.run two.run three.run -o new-sheets.zip",
     ("power", "truth"): "power <qrels.txt one.run two.run -m nDCG@5 -d 0.1",
     ("power", "runs"): "power qrels.txt two.run one.run -m nDCG@5 -d 0.1",
     (
@@ -182,6 +188,7 @@ NOT_FILES = frozenset(
         "folder", "case", "resume", "assessors", "budget", "growth", "data", "out", "strategy", "output",
         "name", "judges", "fields", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
         "sso_allow_host", "sso_claim", "sso_client", "sso_domain", "sso_issuer", "sso_name", "sso_role", "sso_scopes",
+        "page", "docno_pattern", "title",
     )
 )  # fmt: skip
 """Parameters that take a text, a store or a place to write to."""

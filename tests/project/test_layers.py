@@ -49,6 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "report": (*GROUND, "files"),
     "agreements": (*GROUND, "files", "preferences", "comparison", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "preferences", "strategies", "measures", "comparison", "report"),
+    "submissions": (*GROUND, "files", "comparison", "report", "evaluation"),
     "leaderboard": (*GROUND, "files", "measures", "comparison", "store", "campaign", "evaluation"),
     "setup": (
         *GROUND,

@@ -54,12 +54,15 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "webhook": "server.webhook:webhook",
         "log": "campaign.log:log",
         "check": "server.check:check",
+        "campaigns": "server.campaigns:campaigns",
         "backup": "server.backup:backup",
         "restore": "server.backup:restore",
         "migrate": "server.backup:migrate",
     },
     "Try, plan and reproduce": {
         "demo": "evaluation.demo:demo",
+        "check-runs": "evaluation.submissions:check_submissions",
+        "sheets": "evaluation.submissions:sheets",
         "power": "evaluation.power:power",
         "simulate": "evaluation.simulate:simulate",
         "reproduce": "evaluation.reproduce:reproduce",
@@ -147,6 +150,14 @@ class DuelpoolCommands(DuelpoolGroup):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.commands = _Commands()
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete a command's name without importing the commands."""
+        from typer._click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return list(super().shell_complete(ctx, incomplete))
+        return [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the list of commands, as it is stored: making it imports all of them."""

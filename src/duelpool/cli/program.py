@@ -9,7 +9,6 @@ from duelpool.cli.commands import DuelpoolCommands
 app = typer.Typer(
     cls=DuelpoolCommands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -27,7 +26,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def duelpool(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Find the best answers in a pool with few human preferences, and score rankers against them."""

@@ -91,7 +91,8 @@ def create_campaign(tx: Writing, name: str, settings: Mapping[str, Any]) -> None
     """Create a campaign; its name must be new in this store."""
     if tx.connection.execute(select(schema.campaign.c.id).where(schema.campaign.c.name == name)).first():
         raise BadParameter(
-            f"The store has a campaign called '{name}' already.", remedy="Give another name, or another file."
+            f"The store has a campaign called '{name}' already.",
+            remedy="Give another name with --name, or another file with -o.",
         )
     tx.connection.execute(
         insert(schema.campaign).values(
@@ -117,7 +118,7 @@ def find_campaign(connection: Connection, name: str | None = None) -> CampaignRo
         raise UnknownCampaign("The store holds no campaign.", remedy="Make one with `duelpool pool -o`.")
     if name is None:
         raise UnknownCampaign(
-            "The store holds several campaigns.", remedy=f"Name one of: {', '.join(names)}."
+            "The store holds several campaigns.", remedy=f"Name one with --campaign: {', '.join(names)}."
         )
     raise UnknownCampaign(f"There is no campaign called '{name}'.", remedy=known_names(name, names))
 

@@ -1,5 +1,7 @@
 """`duelpool pool`: judging pools from runs, grades and texts, and the campaign that judges them."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +20,7 @@ from duelpool.cli.opening import opened
 from duelpool.cli.options import is_store
 from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
 from duelpool.deciders import DECIDERS, read_goal
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.files import write_pools
 from duelpool.files.paths import expand_paths
 from duelpool.files.source import read_source
@@ -42,7 +44,7 @@ from duelpool.setup import (
 from duelpool.setup.comparisons import answers_left_out
 from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate
-from duelpool.store import open_store
+from duelpool.store import holdings, open_store
 
 DEFAULTS = Settings()
 _FIRST = next(iter(DECIDERS))
@@ -225,9 +227,7 @@ def pool(
     warning = above_limit(comparison, forecasts)
     message = ""
     if output and not dry_run:
-        message = written(output, name, draft, prior_read(prior, [settings.strategy]))
-        if is_store(output) and draft.untitled:
-            message += f"\n{_untitled(draft.untitled, topics)}"
+        message = _made(output, name, draft, prior_read(prior, [settings.strategy]), topics)
     if as_json:
         whole = figures(pools, expected) | ({"systems": answer_figures(draft)} if of_systems else {})
         if pilot is not None:
@@ -249,6 +249,44 @@ def pool(
         tell(f"Notice: {warning}")
     if output and dry_run:
         tell(f"This was a dry run: {output} was not written.")
+
+
+def _made(output: str, name: str | None, draft: Draft, prior: Prior | None, topics: str | None) -> str:
+    """Write the pools or make the campaign; return what to say of it."""
+    if not is_store(output):
+        return written(output, name, draft, prior)
+    if not second_wanted(output, name):
+        raise typer.Abort
+    lines = [written(output, name, draft, prior)]
+    lines += [_untitled(draft.untitled, topics)] if draft.untitled else []
+    return "\n".join([*lines, next_step(output, name)])
+
+
+def second_wanted(output: str, name: str | None) -> bool:
+    """Ask at a terminal before a campaign is added to a store that has one; elsewhere --name is the answer."""
+    others = campaigns_of(output)
+    if not others or not sys.stdin.isatty():
+        return True
+    listed = ", ".join(others)
+    return typer.confirm(f"{output} holds {listed}. Add '{name or stem_of(output)}' as a further campaign?")
+
+
+def campaigns_of(output: str) -> list[str]:
+    """Return the names of a store's campaigns; none where there is no store yet."""
+    if "://" not in output and not Path(output).exists():
+        return []
+    try:
+        with open_store(output) as store:
+            return [row.name for row in store.read(holdings.campaigns)]
+    except DuelpoolError:
+        return []  # opening it for writing says what is wrong
+
+
+def next_step(output: str, name: str | None) -> str:
+    """Return what to do with a new campaign."""
+    of = f" --campaign {shlex.quote(name or stem_of(output))}" if len(campaigns_of(output)) > 1 else ""
+    store = shlex.quote(output)
+    return f"Next: duelpool serve {store}, where people judge; duelpool status {store}{of} says how far they are."
 
 
 def _refuse_beside(pages: list[str] | None, others: list[str]) -> None:
