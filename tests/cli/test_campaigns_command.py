@@ -93,7 +93,7 @@ def test_pool_says_what_is_next_and_asks_before_a_further_campaign(
     monkeypatch.setattr(pool_module, "campaigns_of", lambda _: ["m"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     asked: list[str] = []
-    monkeypatch.setattr(pool_module.typer, "confirm", lambda question: asked.append(question))
+    monkeypatch.setattr("typer.confirm", asked.append)
     assert pool_module.second_wanted("m.db", "third") is None  # what the person answered
     assert asked == ["m.db holds m. Add 'third' as a further campaign?"]
 

@@ -12,12 +12,14 @@ import typer
 from typer.main import get_command
 
 from duelpool.cli.helptext import DuelpoolCommand, DuelpoolGroup
+from duelpool.cli.plain_values import take_plain_values
 from duelpool.cli.stored_help import stored_help
 from duelpool.durable import NO_SPACE
 from duelpool.errors import DuelpoolError
 from duelpool.plugins import PluginWarning
 
 BAD_INPUT = 2
+_COMPLETION = ("install_completion", "show_completion")
 INTERRUPTED = 130
 
 COMMAND_GROUPS: dict[str, dict[str, str]] = {
@@ -158,6 +160,15 @@ class DuelpoolCommands(DuelpoolGroup):
         if incomplete.startswith("-"):
             return list(super().shell_complete(ctx, incomplete))
         return [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options; those that typer adds for completion are switches like others."""
+        options = list(super().get_params(ctx))
+        take_plain_values([option for option in options if option.name in _COMPLETION])
+        for option in options:
+            if option.name in _COMPLETION:
+                option.metavar = ""
+        return options
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the list of commands, as it is stored: making it imports all of them."""
