@@ -156,3 +156,31 @@ def test_the_leaderboard_of_systems_passes_axe(site: Site, people: People) -> No
     page.click("#blind")
     page.wait_for_selector("#blind[aria-pressed=true]")
     assert "System A" in page.inner_text("#leaderboard")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("models", [False, True], ids=["people", "both"])
+def test_no_column_of_the_leaderboard_is_cut(
+    site: Site, people: People, tmp_path: Path, models: bool
+) -> None:
+    names = (
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo-with-retrieval-k20",
+        "a_production_system_with_a_long_name_indeed",
+    )
+    campaign = create(site.store, f"long names, {models}", systems=dict(zip(names, "ab", strict=True)))
+    judge_all(campaign, people=1)
+    if models:
+        rows = [f"{topic},{names[1]},{names[0]},left" for topic in ("q1", "q2", "q3")]
+        (tmp_path / "votes.csv").write_text("\n".join(["question_id,left,right,winner", *rows]) + "\n")
+        import_file(campaign, tmp_path / "votes.csv", by_model=True)
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.wait_for_selector("#leaderboard")
+    for width in (320, 390, 768, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        cut = page.evaluate(
+            """() => [document.documentElement.scrollWidth - innerWidth,
+                ...[...document.querySelectorAll(".scroll:has(> .ladder)")].map(e => e.scrollWidth - e.clientWidth)]"""
+        )
+        assert max(cut) <= 0, (width, cut)
+        look_with_axe(page, f"leaderboard at {width}", "#board")
