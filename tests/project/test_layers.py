@@ -90,6 +90,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
             "webhooks",
         ),
     ),
+    "adaptors": (*GROUND, "net", "files", "strategies", "measures", "judges", "evaluation"),
     "demo": (
         *GROUND,
         *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),

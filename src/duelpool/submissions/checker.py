@@ -126,7 +126,7 @@ class _Findings:
 
 
 @dataclass(slots=True)
-class _Topic:
+class _TopicRows:
     """What was read of one topic."""
 
     documents: set[str] = field(default_factory=set)
@@ -152,7 +152,7 @@ def _with_same_tag(run: CheckedRun, all_runs: Sequence[CheckedRun]) -> CheckedRu
 def check_run(path: Readable, rules: SubmissionRules) -> CheckedRun:
     """Check one run; a file that isn't there is refused, all else is a finding."""
     found = _Findings()
-    topics: dict[str, _Topic] = {}
+    topics: dict[str, _TopicRows] = {}
     tag, count, last = "", 0, ""
     name = path.name if hasattr(path, "data") else os.fspath(path)  # type: ignore[union-attr]
     pattern = re.compile(rules.docno) if rules.docno else None
@@ -172,7 +172,7 @@ def check_run(path: Readable, rules: SubmissionRules) -> CheckedRun:
                     found.add("second field", count, f"'{second}'")
                 if pattern is not None and not pattern.fullmatch(docno):
                     found.add("docno", count, f"'{docno}'")
-                held = topics.setdefault(topic, _Topic())
+                held = topics.setdefault(topic, _TopicRows())
                 if topic != last and held.documents and held.together:
                     held.together = False
                     found.add("scattered topic", count, f"topic '{topic}' begins again")
@@ -206,7 +206,7 @@ def _fields(raw: bytes, line: int, found: _Findings) -> list[str] | None:
     return fields
 
 
-def _numbers(held: _Topic, line: int, rank: str, score: str, found: _Findings) -> None:
+def _numbers(held: _TopicRows, line: int, rank: str, score: str, found: _Findings) -> None:
     try:
         value = float(score)
     except ValueError:
@@ -228,7 +228,7 @@ def _name(file: str, tag: str, rules: SubmissionRules, found: _Findings) -> None
         found.add("file name", 0, f"the file is '{os.path.basename(file)}', the tag '{tag}'")  # noqa: PTH119
 
 
-def _whole(topics: Mapping[str, _Topic], rules: SubmissionRules, found: _Findings) -> None:
+def _whole(topics: Mapping[str, _TopicRows], rules: SubmissionRules, found: _Findings) -> None:
     """Check what only a whole topic, or all of them, can show."""
     for topic, held in topics.items():
         if rules.topics and topic not in rules.topics:
@@ -243,7 +243,7 @@ def _whole(topics: Mapping[str, _Topic], rules: SubmissionRules, found: _Finding
         found.add("missing topic", 0, f"'{topic}'")
 
 
-def _order(topic: str, held: _Topic, found: _Findings) -> None:
+def _order(topic: str, held: _TopicRows, found: _Findings) -> None:
     by_rank = sorted(held.rows, key=lambda row: row[1])
     ties = 0
     for (_, rank, score), (line, next_rank, next_score) in itertools.pairwise(by_rank):

@@ -14,7 +14,7 @@ from duelpool.cli.options import JsonOption, StoreArgument, YesOption
 from duelpool.cli.output import print_json, print_table, tell
 from duelpool.errors import BadParameter
 from duelpool.store import Store, holdings, log, open_store
-from duelpool.store.campaign_rows import judgments_of, remove_campaign, rename_campaign
+from duelpool.store.administration.campaigns import judgments_of, remove_campaign, rename_campaign
 from duelpool.store.maintenance import back_up
 
 campaigns = command_group(

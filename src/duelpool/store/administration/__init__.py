@@ -1,0 +1,1 @@
+"""Steps on whole campaigns of a store."""
