@@ -169,7 +169,7 @@ def test_errors_name_line_field_and_remedy(
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("model_a,model_b,winner\nx,y\n", 2, "2 fields, the header has 3"),
+        ("model_a,model_b,winner\nx,y\n", 2, "2 cells, and the header has 3"),
         ('model_a,model_b,winner\nx,"y\nz",a\n\nx,y,q\n', 5, "The winner 'q'"),
         ("model_a,model_a,winner\nx,y,a\n", 1, "Two columns are called 'model_a'"),
         ('{"model_a": "x"\n', 1, "not valid JSON"),

@@ -12,6 +12,7 @@ import polars as pl
 
 from duelpool.errors import BadFile
 from duelpool.files.jsonlines import is_json, json_rows
+from duelpool.files.notices import Tally
 from duelpool.files.source import STANDARD_INPUT, Readable, Source, read_source, shown_name
 
 TableRow: TypeAlias = Mapping[str, Any]
@@ -34,7 +35,7 @@ def read_named_rows(path: Readable) -> NamedRows:
     if is_parquet(path):
         return _parquet(os.fspath(path))  # type: ignore[arg-type]
     source = read_source(path)
-    rows = list(json_rows(source) if is_json(source) else _delimited(source))
+    rows = list(json_rows(source) if is_json(source) else delimited_rows(source))
     columns = dict.fromkeys(name for _, row in rows for name in row)
     return NamedRows(source.name, tuple(columns), rows)
 
@@ -64,46 +65,61 @@ def _parquet(path: str) -> NamedRows:
     return NamedRows(shown_name(path), tuple(frame.columns), list(enumerate(frame.iter_rows(named=True), 1)))
 
 
-def _delimited(source: Source) -> Iterator[tuple[int, TableRow]]:
-    """Yield the rows under a header line; tabs separate fields where the header has one, else commas, or semicolons."""
+def delimited_rows(source: Source, tally: Tally | None = None) -> Iterator[tuple[int, TableRow]]:
+    """Yield the rows under a header line, with their lines; tab, comma or semicolon separates, as most in the header.
+
+    With a tally, signs that aren't UTF-8 and blank lines are counted; without one, the former are refused.
+    """
+    text = _decoded(source, tally)
+    head = text.lstrip("\r\n").split("\n", 1)[0]
+    separator = max(("\t", ",", ";"), key=head.count)
+    before = csv.field_size_limit(_LONGEST_FIELD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        text = source.data.decode()
-    except UnicodeDecodeError as error:
-        line = source.data.count(b"\n", 0, error.start) + 1
-        raise BadFile.at(source.name, line, "The text is not UTF-8.", "Save the table as UTF-8.") from None
-    start = text.lstrip("\r\n").split("\n", 1)[0]
-    separator = next((sign for sign in ("\t", ",", ";") if sign in start), ",")
-    csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    header: list[str] = []
-    before = 0
-    try:
-        for fields in reader:
-            line, before = before + 1, reader.line_num
-            if not any(field.strip() for field in fields):
-                continue
-            if not header:
-                header = [name.strip() for name in fields]
-                _refuse_repeated(source.name, line, header)
-                continue
-            if len(fields) != len(header):
-                raise BadFile.at(
-                    source.name,
-                    line,
-                    f"The line has {len(fields)} fields, the header has {len(header)}.",
-                    "Quote fields that hold the separator or a line break.",
-                )
-            yield line, dict(zip(header, fields, strict=True))
+        rows = list(_under_header(source.name, reader, tally))
     except csv.Error as error:
         raise BadFile.at(
-            source.name,
-            reader.line_num,
-            f"The line can't be split into fields: {error}.",
-            "Check its quotes.",
+            source.name, reader.line_num, f"The table can't be read ({error}).", "Correct its quotes."
         ) from None
+    finally:
+        csv.field_size_limit(before)
+    yield from rows
 
 
-def _refuse_repeated(name: str, line: int, header: list[str]) -> None:
-    for column in header:
-        if column and header.count(column) > 1:
-            raise BadFile.at(name, line, f"Two columns are called '{column}'.", "Keep one of them.")
+def _under_header(name: str, reader: Any, tally: Tally | None) -> Iterator[tuple[int, TableRow]]:
+    header: list[str] = []
+    start = 1
+    for cells in reader:
+        line, start = start, reader.line_num + 1
+        if not any(cell.strip() for cell in cells):
+            if tally is not None:
+                tally.add("blank lines skipped", line)
+        elif not header:
+            header = [cell.strip() or f"column {at}" for at, cell in enumerate(cells, 1)]
+            if repeated := sorted({each for each in header if header.count(each) > 1}):
+                raise BadFile.at(
+                    name, line, f"Two columns are called '{repeated[0]}'.", "Rename one of them."
+                )
+        elif len(cells) != len(header):
+            raise BadFile.at(
+                name,
+                line,
+                f"This line has {len(cells)} cells, and the header has {len(header)}.",
+                'Put a cell with commas, tabs, quotes or line breaks into quotes, and write a quote in it as "".',
+            )
+        else:
+            yield line, dict(zip(header, cells, strict=True))
+
+
+def _decoded(source: Source, tally: Tally | None) -> str:
+    try:
+        return source.data.decode()
+    except UnicodeDecodeError as error:
+        line = source.data.count(b"\n", 0, error.start) + 1
+        if tally is None:
+            raise BadFile.at(
+                source.name, line, "The text is not UTF-8.", "Save the table as UTF-8."
+            ) from None
+        text = source.data.decode(errors="replace")
+        tally.add("bytes that aren't UTF-8, shown as \ufffd", None, text.count("\ufffd"))
+        return text

@@ -1,7 +1,5 @@
 """The forms that answers come in, told by a file's first bytes and the names in it; each gives rows."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,10 +22,10 @@ from duelpool.files.columns import read_parquet
 from duelpool.files.jsonlines import Row, rows_of_lines
 from duelpool.files.notices import Tally
 from duelpool.files.source import Source
+from duelpool.files.tables import delimited_rows
 
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
 _FORMS = "Forms: JSON lines, a JSON array, CSV, TSV or Parquet with question, system and answer."
-_CELL_AT_MOST = (1 << 31) - 1
 _NO_SYSTEMS = {"id", "index", "score", "latency", "cost", "tokens", "url", "date", "time", "language", "lang", "level",
                "difficulty", "type", "domain", "source", "split", "notes", "note", "comment"}  # fmt: skip
 
@@ -165,55 +163,14 @@ def _at(place: RowPlace, error: BadRecord) -> BadFile:
 
 def _separated(source: Source, tally: Tally) -> list[Placed]:
     """Return the rows of CSV or TSV with a header; quoted cells may hold line breaks."""
-    try:
-        text = source.data.decode()
-    except UnicodeDecodeError:
-        tally.add(
-            "bytes that aren't UTF-8, shown as \ufffd",
-            None,
-            source.data.decode(errors="replace").count("\ufffd"),
-        )
-        text = source.data.decode(errors="replace")
-    head = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = max(("\t", ",", ";"), key=head.count)
-    before = csv.field_size_limit(_CELL_AT_MOST)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        names: list[str] | None = None
-        rows: list[Placed] = []
-        start = 1
-        for cells in reader:
-            line, start = start, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                tally.add("blank lines skipped", line)
-            elif names is None:
-                names = _header(source.name, line, cells)
-            elif len(cells) != len(names):
-                raise BadFile.at(
-                    source.name,
-                    line,
-                    f"This line has {len(cells)} cells, and the header has {len(names)}.",
-                    'Put a cell with commas, tabs, quotes or line breaks into quotes, and write a quote in it as "".',
-                )
-            else:
-                rows.append((RowPlace(source.name, line), dict(zip(names, cells, strict=True))))
-        return rows
-    except csv.Error as error:
-        raise BadFile.at(
-            source.name, reader.line_num, f"The table can't be read ({error}).", "Correct its quotes."
-        ) from None
-    finally:
-        csv.field_size_limit(before)
-
-
-def _header(file: str, line: int, cells: Sequence[str]) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    names = [name or f"column {at}" for at, name in enumerate(names, 1)]
-    if len(names) < 2:
-        raise BadFile.at(file, line, "This is no table of answers: its first line has one cell.", _FORMS)
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise BadFile.at(file, line, f"Two columns are called '{repeated[0]}'.", "Rename one of them.")
-    return names
+    for number, line in enumerate(source.lines(), 1):
+        if line.strip():
+            if not any(sign in line for sign in (b"\t", b",", b";")):
+                problem = "This is no table of answers: its first line has one cell."
+                raise BadFile.at(source.name, number, problem, _FORMS)
+            break
+    rows = delimited_rows(source, tally)
+    return [(RowPlace(source.name, line), dict(row)) for line, row in rows]
 
 
 def _parquet(source: Source) -> list[Placed]:
