@@ -84,6 +84,7 @@ def test_topics_and_passages_come_from_parquet(folder: Path) -> None:
     [
         ({"qid": ["1"], "score": [1.0]}, "no column for the document; the columns are qid, score"),
         ({"qid": ["1"], "docno": ["a"]}, "no column for the score"),
+        ({"qid": ["1"], "docno": ["a"], "score": ["high"]}, "'high' is no number"),
         ({"qid": ["a b"], "docno": ["a"], "score": [1.0]}, "a b"),
     ],
 )

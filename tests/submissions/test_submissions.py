@@ -50,6 +50,12 @@ def test_a_good_run_is_accepted(tmp_path: Path) -> None:
     assert (run.accepted, run.tag, run.lines, run.topics, run.findings) == (True, "run1", 8, 2, ())
 
 
+def test_a_head_of_ir_metadata_is_passed_over_and_other_comments_are_not(tmp_path: Path) -> None:
+    head = "# ir_metadata.start\n# platform:\n#   python: 3.12\n# ir_metadata.end\n"
+    assert checked(tmp_path, head + GOOD) == {}
+    assert checked(tmp_path, "# a comment\n" + GOOD)["fields"] == (1,)
+
+
 @pytest.mark.parametrize("rule", BROKEN)
 def test_each_rule_is_found_with_its_first_line(tmp_path: Path, rule: str) -> None:
     text, line = BROKEN[rule]

@@ -154,13 +154,15 @@ def check_run(path: Readable, rules: SubmissionRules) -> CheckedRun:
     found = _Findings()
     topics: dict[str, _TopicRows] = {}
     tag, count, last = "", 0, ""
+    described = False
     name = path.name if hasattr(path, "data") else os.fspath(path)  # type: ignore[union-attr]
     pattern = re.compile(rules.docno) if rules.docno else None
     try:
         with open_source(path) as source:
             name = source.name
             for count, raw in enumerate(source.lines(), 1):
-                fields = _fields(raw, count, found)
+                described = _in_metadata(raw, described)
+                fields = None if described else _fields(raw, count, found)
                 if fields is None:
                     continue
                 topic, second, docno, rank, score, own = fields
@@ -189,6 +191,13 @@ def check_run(path: Readable, rules: SubmissionRules) -> CheckedRun:
     _name(name, tag, rules, found)
     _whole(topics, rules, found)
     return CheckedRun(name, tag, count, len(topics), found.listed())
+
+
+def _in_metadata(raw: bytes, before: bool) -> bool:
+    """Whether a line belongs to the block of ir_metadata, whose lines begin with '#'."""
+    if not raw.startswith(b"#"):
+        return False
+    return before or raw.strip().startswith(b"# ir_metadata.start")
 
 
 def _fields(raw: bytes, line: int, found: _Findings) -> list[str] | None:

@@ -56,10 +56,10 @@ def _run(name: str, rows: Iterable[Row]) -> Iterator[str]:
         if score is None:
             if row.get("rank") is None:
                 _lacks(name, row, "score", (*SCORE, "rank"))
-            score = -float(row["rank"])
+            score = -_number(name, "rank", row["rank"])
         tag = next((str(row[key]) for key in TAG if row.get(key)), "run")
         refuse_unwritable(name, "tag", [tag])
-        yield f"{topic} Q0 {docno} 0 {float(score)!r} {tag}"
+        yield f"{topic} Q0 {docno} 0 {_number(name, 'score', score)!r} {tag}"
 
 
 def _qrels(name: str, rows: Iterable[Row]) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _qrels(name: str, rows: Iterable[Row]) -> Iterator[str]:
         grade = next((row[key] for key in GRADE if row.get(key) is not None), None)
         if grade is None:
             _lacks(name, row, "grade", GRADE)
-        yield f"{topic} 0 {docno} {number_text(float(grade))}"  # type: ignore[arg-type]
+        yield f"{topic} 0 {docno} {number_text(_number(name, 'grade', grade))}"
 
 
 def _checked(name: str, row: Row, keys: tuple[str, ...]) -> str:
@@ -83,6 +83,15 @@ def _text(name: str, row: Row, what: str, keys: tuple[str, ...]) -> str:
     text = str(value)
     refuse_unwritable(name, what, [text])
     return text
+
+
+def _number(name: str, what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise BadFile.at(
+            name, None, f"The {what} {str(value)[:40]!r} is no number.", "Correct the column."
+        ) from None
 
 
 def _lacks(name: str, row: Row, what: str, keys: tuple[str, ...]) -> str:
