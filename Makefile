@@ -22,7 +22,7 @@ STYLE = $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 # Compiled once, not in each of the many processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: build/plain help setup browser demo test test-long test-statistics test-all test-lowest lint docs stress bench record dist check-dist check-tag lock sbom licences \
+.PHONY: build/plain help setup browser demo test test-long test-statistics test-all test-lowest lint docs notebooks stress bench record dist check-dist check-tag lock sbom licences \
 	clean
 
 help:  ## show what there is to make
@@ -124,6 +124,10 @@ stress: $(VENV)/.ready browser  ## kills, power cuts, full disks, cut networks, 
 
 docs: $(VENV)/.documented  ## the documentation as a static site, in build/site
 	@$(BIN)/python docs/site/build.py build/site
+
+notebooks: $(VENV)/.ready  ## run the notebooks again, and draw the gallery's pictures again
+	@$(BIN)/python docs/site/notebooks.py
+	@$(BIN)/python docs/site/gallery.py
 
 bench: $(VENV)/.ready browser  ## benchmarks against the field's tools; every ratio is printed
 	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done

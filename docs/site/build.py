@@ -17,7 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reference import write_reference
+from notebooks import as_markdown
+from reference import public_places, write_reference
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
@@ -27,7 +28,7 @@ SETTINGS: dict[str, Any] = {
     "html_theme": "furo",  # the system's fonts, and scripts of its own: nothing comes from another host
     "project": "Duelpool",
     "root_doc": "index",
-    "exclude_patterns": ["docs/site/**"],
+    "exclude_patterns": ["docs/site/**", "docs/notebooks/*.ipynb"],
     "myst_heading_anchors": 4,  # as the platforms do that show Markdown, so that a link works in both
     "html_title": "Duelpool",
     "html_static_path": [str(Path(__file__).parent / "site.css")],
@@ -37,6 +38,20 @@ SETTINGS: dict[str, Any] = {
     "html_copy_source": False,
     "nitpicky": True,
 }
+INDEX = {
+    "answers": ("RAG", "LLM", "A/B test", "answers of systems"),
+    "systems": ("Elo", "A/B test", "Bradley-Terry", "leaderboard of systems", "arena"),
+    "llm": ("LLM", "LLM as a judge", "language model"),
+    "compare": ("A/B test", "two runs"),
+    "evaluate": ("leaderboard", "trec_eval", "nDCG"),
+    "python": ("Python", "pandas", "polars", "PyTerrier", "data frame", "notebook", "API"),
+    "panels": ("Prolific", "crowd"),
+    "agreement": ("kappa", "alpha", "inter-annotator agreement"),
+    "budget": ("sampling", "budget"),
+    "measures": ("metric", "measure"),
+}
+"""The words by which the index and the search lead to a page, beyond those of its title."""
+
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+\.md)(#[^)\s]*)?\)")
 
 
@@ -64,17 +79,39 @@ def stage(folder: Path) -> None:
     for name in PAGES + FILES:
         shutil.copy(ROOT / name, folder / name)
     write_reference(folder / "docs" / "reference")
+    _stage_notebooks(folder / "docs")
     overview = (folder / "docs" / "index.md").read_text(encoding="utf-8")
     overview += "\n## Reference\n\n- [Commands](reference/commands.md)\n- [Python](reference/python.md)\n"
     (folder / "docs" / "index.md").write_text(overview, encoding="utf-8")
     first = (ROOT / "README.md").read_text(encoding="utf-8")
     first += "\n```{toctree}\n:hidden:\n\ndocs/index\n```\n\n" + contents(overview)
     (folder / "index.md").write_text(first, encoding="utf-8")
+    for name, words in INDEX.items():
+        page = folder / "docs" / f"{name}.md"
+        title, _, rest = page.read_text(encoding="utf-8").partition("\n")
+        entries = "\n".join(
+            f"```{{index}} ! single: {word}\n```" for word in words
+        )  # !: the search has it first
+        page.write_text(f"{title}\n\n{entries}\n{rest}", encoding="utf-8")
     for page in folder.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         text = re.sub(r"\]\(((?:\.\./)*)README\.md", r"](\1index.md", text)
         text = re.sub(r"\[([^\]]+)\]\((?:\.\./)*LICENSE\)", r"\1", text)  # no page of the site
         page.write_text(text, encoding="utf-8")
+
+
+def _stage_notebooks(docs: Path) -> None:
+    """Make a page of each notebook, and lead to it; the names in the table of Python lead to the reference."""
+    for notebook in sorted((docs / "notebooks").glob("*.ipynb")):
+        notebook.with_suffix(".md").write_text(as_markdown(notebook, notebook.parent), encoding="utf-8")
+    for page in docs.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"(\]\([^)\s]+)\.ipynb\)", r"\1.md)", text), encoding="utf-8")
+    python = docs / "python.md"
+    text = python.read_text(encoding="utf-8")
+    for name, page_of in public_places().items():
+        text = text.replace(f"| `dp.{name}` |", f"| [`dp.{name}`](reference/{page_of}#{name.lower()}) |")
+    python.write_text(text, encoding="utf-8")
 
 
 def build(out: Path) -> int:

@@ -6,7 +6,7 @@ import enum
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +18,7 @@ from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 
 SOURCE = Path(duelpool.__file__).parent
 WIDE = 90  # characters of a call that still read well on one line
-UNSEEN = {"cli", "__main__", "__init__"}  # the command line has a page of its own
+UNSEEN = {"cli", "api", "__main__", "__init__"}  # these have pages of their own
 
 
 def command_page() -> str:
@@ -78,26 +78,87 @@ def _unwrapped(text: str) -> str:
     return "\n".join(_plain(line.strip()) for line in text.splitlines())
 
 
-def python_page() -> str:
-    """Return the page of all that may be imported, room by room."""
-    lines = [
-        "# Python",
+SUBJECTS = {
+    "Read": ("read", "Files, data frames and dictionaries as records."),
+    "Pool and judge": ("judge", "Pools, strategies, a loop of your own, simulated judges."),
+    "Score": ("score", "Measures, tests, agreement, budgets."),
+    "Campaigns": ("campaigns", "A store with campaigns, and the client of a server."),
+    "Records": ("records", "What functions take and return."),
+    "Errors": ("errors", "What can go wrong, each with a remedy."),
+}
+"""The pages of what is public, by the headings of docs/python.md, with their file names."""
+
+ROOMS = {
+    "files": ("Rooms: files and records", ("errors", "records", "files", "frames")),
+    "strategies": (
+        "Rooms: pools, strategies, judges",
+        ("pooling", "strategies", "deciders", "preferences", "judges", "simulation"),
+    ),
+    "evaluation": (
+        "Rooms: measures and evaluation",
+        ("measures", "comparison", "evaluation", "leaderboard", "agreements", "plots", "report"),
+    ),
+    "budgets": ("Rooms: budgets", ("budget",)),
+    "campaign": (
+        "Rooms: campaigns",
+        ("campaign", "setup", "panels", "recruitment", "campaign_report", "webhooks"),
+    ),
+    "server": ("Rooms: store, server, access", ("store", "access", "web", "net", "client")),
+    "contracts": ("Rooms: contracts for your own parts", ("testing",)),
+}
+"""The pages of the rooms below; those that no page names are on the last one."""
+
+
+def python_pages() -> dict[str, str]:
+    """Return the pages of Python by file name: an overview, a page a subject, and the rooms below."""
+    pages = {}
+    overview = [
+        "# Python reference",
         "",
-        "Every public name, room by room. `help(NAME)` says the same. Names that aren't here may change without "
-        "notice.",
+        "What `import duelpool as dp` offers, a page a subject. `help(dp.NAME)` says the same.",
+        "",
     ]
-    for name in public_modules():
-        module = importlib.import_module(name)
-        lines += ["", f"## {name}", "", _unwrapped(inspect.getdoc(module) or "")]
-        for part in public_names(module):
-            lines += _described(part, getattr(module, part))
-    return "\n".join(lines) + "\n"
+    where = public_places()
+    for subject, (stem, about) in SUBJECTS.items():
+        names = [name for name, page in where.items() if page == f"python-{stem}.md"]
+        lines = [f"# {subject}", "", f"{about} Part of [`import duelpool as dp`](../python.md)."]
+        lines += ["", "`Data` is a path, a data frame, a dictionary, a list of rows, or a record."]
+        for name in names:
+            lines += _described(name, getattr(duelpool, name), "##", where)
+        pages[f"python-{stem}.md"] = "\n".join(lines) + "\n"
+        links = ", ".join(f"[`{name}`](python-{stem}.md#{name.lower()})" for name in names)
+        overview += [f"- [{subject}](python-{stem}.md): {links}."]
+    overview += ["", "## The rooms below", "", "They may change without notice.", ""]
+    for stem, (title, rooms) in rooms_by_page().items():
+        lines = [f"# {title}", "", "Names of these rooms may change without notice."]
+        for room in rooms:
+            module = importlib.import_module(f"duelpool.{room}")
+            lines += ["", f"## duelpool.{room}", "", _unwrapped(inspect.getdoc(module) or "")]
+            for part in public_names(module):
+                lines += _described(part, getattr(module, part), "###", {})
+        pages[f"rooms-{stem}.md"] = "\n".join(lines) + "\n"
+        overview.append(f"- [{title}](rooms-{stem}.md): {', '.join(f'`duelpool.{room}`' for room in rooms)}.")
+    listing = "\n".join(name.removesuffix(".md") for name in pages)
+    overview += ["", "```{toctree}", ":hidden:", "", listing, "```"]
+    return {"python.md": "\n".join(overview) + "\n", **pages}
 
 
-def public_modules() -> list[str]:
-    """Return the rooms that programs may import, by name."""
+def public_places() -> dict[str, str]:
+    """Return the page of each public name, as docs/python.md groups them."""
+    text = (SOURCE.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+    places: dict[str, str] = {}
+    for part in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
+        stem = SUBJECTS[part.partition("\n")[0]][0]
+        places |= dict.fromkeys(re.findall(r"^\| `dp\.(\w+)`", part, re.MULTILINE), f"python-{stem}.md")
+    return places
+
+
+def rooms_by_page() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the title and the rooms of each page; rooms that no page names are on a last one."""
     rooms = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
-    return ["duelpool", *(f"duelpool.{room}" for room in sorted(rooms - UNSEEN))]
+    placed = {room for _, of in ROOMS.values() for room in of}
+    rest = tuple(sorted(rooms - placed - UNSEEN))
+    return {**ROOMS, "others": ("Rooms: the rest", rest)}
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -111,20 +172,28 @@ def public_names(module: ModuleType) -> list[str]:
     ]
 
 
-def _described(name: str, value: Any) -> Iterator[str]:
+def _described(name: str, value: Any, level: str, where: Mapping[str, str]) -> Iterator[str]:
+    """Write a name: an entry of the index, its call, what it does, an example, and its methods."""
     if inspect.ismodule(value):
         return
+    if where:  # public: the index has it
+        yield from ("", f"```{{index}} ! single: {name}", "```")
     if not callable(value):
         known = isinstance(value, type | enum.Enum) or not hasattr(value, "__len__")
         yield from (
             "",
-            f"### {name}",
+            f"{level} {name}",
             "",
             "A value." if known else f"A table of {len(value)}: {_keys(value)}.",
         )
         return
-    yield from ("", f"### {name}", "", "```text", f"{name}{_signature(value)}", "```", "")
-    yield _unwrapped(inspect.getdoc(value) or "")
+    yield from ("", f"{level} {name}", "", "```text", f"{name}{_signature(value)}", "```", "")
+    about, mark, example = (inspect.getdoc(value) or "").partition(">>> ")
+    yield _unwrapped(about)
+    if mark:
+        yield from ("```pycon", f">>> {example.rstrip()}", "```")
+    if seen := _seen(value, name, where):
+        yield from ("", f"See also: {', '.join(seen)}.")
     if isinstance(value, type):
         for part, method in vars(value).items():
             inner = getattr(method, "__func__", method)
@@ -137,6 +206,19 @@ def _described(name: str, value: Any) -> Iterator[str]:
                 continue
             call = "" if isinstance(inner, property) else _signature(inner)
             yield from ("", f"- `{part}{call}`: {_unwrapped(text.split(chr(10) * 2)[0])}")
+
+
+def _seen(value: Any, name: str, where: Mapping[str, str]) -> list[str]:
+    """Return links to the other public names that a call takes or returns, or that take or return this record."""
+    linked = []
+    for other, page in where.items():
+        sides = (value, other), (getattr(duelpool, other), name)
+        if other != name and any(
+            inspect.isfunction(one) and re.search(rf"(?<!\w){two}(?!\w)", _signature(one))
+            for one, two in sides
+        ):
+            linked.append(f"[`{other}`]({page}#{other.lower()})")
+    return linked
 
 
 def _keys(table: Any) -> str:
@@ -160,6 +242,8 @@ def _signature(value: Any) -> str:
     if len(text) > WIDE:  # a parameter a line
         after = text.rpartition(")")[2] if ") ->" in text else ""
         text = "(\n" + "".join(f"    {line},\n" for line in _each(kept)) + ")" + after
+    if (getattr(value, "__module__", None) or "").startswith("duelpool.api"):
+        text = text.replace(": object", ": Data")  # as the code calls it
     text = re.sub(
         r"\b(?:duelpool|collections|numpy|typing|pathlib|concurrent)(?:\.[a-z_]+)*\.(?=[A-Za-z])", "", text
     )
@@ -183,9 +267,9 @@ def _shown(default: Any) -> Any:
 
 
 def write_reference(folder: Path) -> list[Path]:
-    """Write both pages into a folder, and return them."""
+    """Write all pages into a folder, and return them."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"commands.md": command_page(), "python.md": python_page()}
+    pages = {"commands.md": command_page(), **python_pages()}
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in pages]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard, get_args
 
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.frames import Tabular, counted, frame_of, short_repr
@@ -117,6 +117,11 @@ class Proposal:
     phase: str = ""
     proposal: str = ""
     propensity: float | None = None
+
+    @classmethod
+    def of(cls, a: str, b: str, **about: Any) -> Self:
+        """Return the proposal to judge two items, in either order."""
+        return cls(pair_of(a, b), **about)
 
     def wins(self, item: str, **about: Any) -> "Judgment":
         """Return the judgment that this item wins; `about` are further fields of the judgment, such as `topic`."""

@@ -65,7 +65,6 @@ def test_run_asks_until_the_best_is_known_and_the_same_seed_gives_the_same() -> 
     assert result.seed == 3
     assert result.judgments == dp.run(pools, "knockout", judge=smaller, seed=3).judgments
     board = result.leaderboard()
-    assert isinstance(board, dp.Evaluation)
     assert board.table().rows[0][0] == "good"
     assert dp.evaluate(result).means("Compat(p=0.8)") == board.means("Compat(p=0.8)")
     assert result.qrels(k=1).to_dict()["q0"] == {"d0": 1.0}
@@ -99,7 +98,7 @@ class First(dp.Strategy):
         self.told = 0
 
     def ask(self, n: int, pending: Collection[dp.Proposal] = ()) -> list[dp.Proposal]:
-        return [dp.Proposal((min(pair), max(pair))) for pair in self.pairs[self.told : self.told + n]]
+        return [dp.Proposal.of(*pair) for pair in self.pairs[self.told : self.told + n]]
 
     def tell(self, event: object) -> None:
         assert isinstance(event, dp.Judgment)
@@ -132,7 +131,6 @@ def test_campaign_asks_answers_scores_and_exports(tmp_path: Path) -> None:
         assert campaign.done
         assert store.campaign().results()["q0"].best == ("d0",)
         board = store["mine"].leaderboard()
-        assert isinstance(board, dp.Evaluation)
         assert board.table().rows[0][0] == "good"
         status = campaign.status()
         assert status.to_polars()["done"].all()
@@ -161,8 +159,8 @@ def test_answers_of_systems_give_a_leaderboard_of_systems(tmp_path: Path) -> Non
     def better(topic: str, a: str, b: str) -> str:
         return a if "good" in pools.text(a) else b
 
-    board = dp.run(pools, "allpairs", judge=better).leaderboard()
-    assert isinstance(board, dp.SystemBoard)
+    judged = dp.run(pools, "allpairs", judge=better)
+    board = judged.systems()
     assert board.order[0] == "large"
     assert board.same_answers == 4
     with dp.open(tmp_path / "rag.db") as store:
@@ -170,9 +168,13 @@ def test_answers_of_systems_give_a_leaderboard_of_systems(tmp_path: Path) -> Non
         while questions := campaign.ask():
             for each in questions:
                 campaign.answer(each, winner=better(each.topic, each.left, each.right or ""))
-        live = campaign.leaderboard()
-        assert isinstance(live, dp.SystemBoard)
-        assert live.order[0] == "large"
+        assert campaign.systems().order[0] == "large"
+        with pytest.raises(dp.BadParameter, match=r"Use systems\(\)"):
+            campaign.leaderboard()
+    with pytest.raises(dp.BadParameter, match=r"Use systems\(\)"):
+        judged.leaderboard()
+    with pytest.raises(dp.BadParameter, match=r"Use leaderboard\(\)"):
+        dp.run(ITEMS, "knockout", judge=smaller).systems()
 
 
 def test_a_budget_planned_and_estimated() -> None:

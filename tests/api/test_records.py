@@ -52,7 +52,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "JudgedPools": result,
         "Evaluation": dp.evaluate(GRADES, RUNS, interval="t"),
         "RunComparison": dp.compare(RUNS["a"], RUNS["b"], qrels=GRADES),
-        "SystemBoard": dp.run(answers, "allpairs", judge=lambda topic, a, b: a).leaderboard(),
+        "SystemBoard": dp.run(answers, "allpairs", judge=lambda topic, a, b: a).systems(),
         "SimulationResult": dp.simulate("knockout", "order", items=4, trials=5, curve=True),
         "Agreement": dp.agreement(votes),
         "Plan": plan,

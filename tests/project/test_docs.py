@@ -1,5 +1,6 @@
 """The documentation: every example runs, every command and option named exists."""
 
+import json
 import re
 import runpy
 import shlex
@@ -15,6 +16,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
+import duelpool
 from duelpool.agreements import STATISTICS
 from duelpool.agreements.coefficients import DISTANCES
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS, PRIORS
@@ -285,10 +287,20 @@ def test_reference_has_every_command_and_public_name() -> None:
     assert re.findall(r"^## duelpool (\S+)$", commands, re.MULTILINE) == list(COMMANDS)
     assert "### duelpool budget plan" in commands
     assert "| `--seed` | Fixes every random choice of the campaign. | `1` |" in commands
-    python = pages["python_page"]()
-    assert set(re.findall(r"^## duelpool\.(\w+)$", python, re.MULTILINE)) == set(MAY_IMPORT) - {"cli"}
+    python = pages["python_pages"]()
+    public = {name: text for name, text in python.items() if name.startswith("python-")}
+    described = [name for text in public.values() for name in re.findall(r"^## (\w+)$", text, re.MULTILINE)]
+    assert sorted(described) == sorted(set(duelpool.__all__) - {"__version__"})
+    for name in described:
+        assert f"```{{index}} ! single: {name}\n" in "".join(public.values())
+    assert "[`Evaluation`](python-records.md#evaluation)" in public["python-score.md"]
+    rooms = "".join(text for name, text in python.items() if name.startswith("rooms-"))
+    listed = re.findall(r"^## duelpool\.(\w+)$", rooms, re.MULTILINE)
+    assert sorted(listed) == sorted(set(MAY_IMPORT) - {"cli", "api"})
     for name in ("make_strategy", "parse_measure", "Campaign", "open_store", "Judgment", "Client"):
-        assert f"### {name}\n" in python
+        assert f"### {name}\n" in rooms
+    assert all(f"({name})" in python["python.md"] for name in python if name != "python.md")
+    assert max(len(text) for text in python.values()) < 150_000
 
 
 @pytest.mark.slow
@@ -300,10 +312,26 @@ def test_site_builds_without_warnings_and_loads_nothing_external(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     pages = {page.relative_to(tmp_path).as_posix() for page in tmp_path.rglob("*.html")}
     wanted = {named(page).removesuffix(".md") + ".html" for page in PAGES} - {"README.html"}
+    wanted |= {f"docs/notebooks/{each.stem}.html" for each in (DOCS / "notebooks").glob("*.ipynb")}
+    wanted |= {
+        f"docs/reference/python-{each}.html" for each in ("read", "judge", "score", "campaigns", "records")
+    }
     assert wanted | {"index.html", "docs/reference/commands.html", "docs/reference/python.html"} <= pages
     for page in tmp_path.rglob("*.html"):
         fetched = re.findall(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"([^\"]+)\"", page.read_text())
         assert not [each for each in fetched if re.match(r"(?:https?:)?//", each)], page
+    index = json.loads(
+        (tmp_path / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")")
+    )
+    leads = {
+        word: {index["docnames"][place] for place, _, main in of if main}
+        for word, of in index["indexentries"].items()
+    }
+    assert leads["rag"] == {"docs/answers"}
+    assert "docs/llm" in leads["llm"]
+    assert "docs/systems" in leads["elo"] & leads["a/b test"]
+    assert "dp.pool" in (tmp_path / "docs" / "python.html").read_text()
+    assert ">Qrels<" in (tmp_path / "genindex.html").read_text()
     for sheet in tmp_path.rglob("*.css"):
         assert not re.search(r"@import|url\([\"']?(?:https?:)?//", sheet.read_text()), sheet
 

@@ -97,16 +97,18 @@ class OpenCampaign:
         answer = Answer(said, grade=grade, note=note, seconds=seconds, attempt=question.attempt)
         return self.campaign.answer(question.id, question.assessor, answer)
 
-    def leaderboard(
-        self, measures: Any = MEASURE, *, criterion: str | None = None, **options: Any
-    ) -> Evaluation | SystemBoard:
-        """Return the runs by a measure, or the systems by their votes where systems compete.
+    def leaderboard(self, measures: Any = MEASURE, **options: Any) -> Evaluation:
+        """Return the runs by a measure, with intervals; options are those of `dp.evaluate`."""
+        if self.campaign.live.goal.of_systems:
+            raise BadParameter(
+                f"In the campaign '{self.name}' systems compete.",
+                remedy="Use systems(): they are ranked by votes.",
+            )
+        options.setdefault("interval", "t")
+        return scoring.leaderboard(self.campaign, measures, **options)
 
-        Options are those of `dp.evaluate`.
-        """
-        if not self.campaign.live.goal.of_systems:
-            options.setdefault("interval", "t")
-            return scoring.leaderboard(self.campaign, measures, **options)
+    def systems(self, criterion: str | None = None) -> SystemBoard:
+        """Return the systems ranked by the votes between their answers, where systems compete."""
         boards = systems.boards(self.campaign)
         own = [each for each in boards if criterion in (None, each.criterion)]
         if not own:

@@ -18,7 +18,7 @@ from duelpool.api.inputs import (
 )
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Answers, Passages, Preferences, Qrels, Run, Topics, read_pools
-from duelpool.frames import Tabular, counted
+from duelpool.frames import Tabular, counted, frame_of, html_table
 from duelpool.pooling import Pools, build_pools
 from duelpool.records import UNNAMED, Pool
 
@@ -59,6 +59,14 @@ class PoolSet(Mapping[str, Pool], Tabular):
     def __repr__(self) -> str:
         systems = counted(len(self.runs), "system" if self.answers is not None else "run")
         return f"PoolSet({counted(len(self), 'topic')}, {counted(self.made.candidates, 'item')}, {systems})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (topic, self.question(topic), len(pool), sum(map(len, pool.twins.values())))
+            for topic, pool in self._by_topic.items()
+        ]
+        kinds = {"topic": "String", "question": "String", "items": "Int64", "duplicates": "Int64"}
+        return html_table(frame_of(rows, kinds), repr(self))
 
     def text(self, item: str) -> str:
         """Return the text of an item; empty where none was given."""

@@ -1,5 +1,6 @@
 """`dp.run`: a strategy asks, a function judges, until the best items are known."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from duelpool.errors import BadParameter
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.evaluation.systems import SystemBoard, system_board
 from duelpool.files import Preferences, Qrels
-from duelpool.frames import Tabular, counted, frame_of
+from duelpool.frames import Tabular, counted, frame_of, html_table
 from duelpool.judges import Judge, make_judges
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome, Topic
 from duelpool.simulation import Match, StrategyMaker, judgments_allowed, made_strategy
@@ -71,6 +72,15 @@ class JudgedPools(Tabular):
         }
         return frame_of(rows, kinds)
 
+    def _repr_html_(self) -> str:
+        counts = Counter(each.topic for each in self.judgments)
+        rows = [
+            (topic, ", ".join(levels.best), sum(map(len, levels.levels)), counts[topic])
+            for topic, levels in self.levels.items()
+        ]
+        kinds = {"topic": "String", "best": "String", "items": "Int64", "judgments": "Int64"}
+        return html_table(frame_of(rows, kinds), repr(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the levels of each topic, the best first."""
         return {topic: [list(level) for level in levels.levels] for topic, levels in self.levels.items()}
@@ -91,13 +101,13 @@ class JudgedPools(Tabular):
             grades[topic] = of_topic
         return Qrels.from_grades(grades)
 
-    def leaderboard(self, measures: Any = MEASURE, **options: Any) -> Evaluation | SystemBoard:
-        """Return the runs by a measure, with intervals; where systems gave answers, the systems by their votes.
-
-        Options are those of `dp.evaluate`.
-        """
+    def leaderboard(self, measures: Any = MEASURE, **options: Any) -> Evaluation:
+        """Return the runs by a measure, with intervals; options are those of `dp.evaluate`."""
         if self.pools.answers is not None:
-            return self._board()
+            raise BadParameter(
+                "These pools hold answers of systems, not runs.",
+                remedy="Use systems(): they are ranked by votes.",
+            )
         if not self.pools.runs:
             raise BadParameter(
                 "These pools come from no runs.", remedy="Pool runs or answers, or use dp.evaluate."
@@ -105,12 +115,16 @@ class JudgedPools(Tabular):
         options.setdefault("interval", "t" if len(self.levels) > 1 else None)
         return evaluate([self.qrels(), self.preferences()], list(self.pools.runs), measures, **options)
 
-    def _board(self) -> SystemBoard:
+    def systems(self) -> SystemBoard:
+        """Return the systems that gave the answers, ranked by the votes between them."""
         from duelpool.campaign.views.system_votes import votes_on
 
         answers = self.pools.answers
         if answers is None:
-            raise BadParameter("These pools hold no answers of systems.")
+            raise BadParameter(
+                "These pools hold no answers of systems.",
+                remedy="Use leaderboard() for runs, or pool answers with dp.pool(answers=...).",
+            )
         given: dict[str, dict[str, str]] = {}
         for row in answers.rows:
             given.setdefault(row.question, {})[row.system] = row.item
