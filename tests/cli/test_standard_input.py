@@ -188,7 +188,7 @@ NOT_FILES = frozenset(
         "folder", "case", "resume", "assessors", "budget", "growth", "data", "out", "strategy", "output",
         "name", "judges", "fields", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
         "sso_allow_host", "sso_claim", "sso_client", "sso_domain", "sso_issuer", "sso_name", "sso_role", "sso_scopes",
-        "page", "docno_pattern", "title",
+        "page", "docno_pattern", "title", "new", "backup",
     )
 )  # fmt: skip
 """Parameters that take a text, a store or a place to write to."""

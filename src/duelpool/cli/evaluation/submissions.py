@@ -74,7 +74,8 @@ def _show(run: CheckedRun) -> None:
     for each in run.findings:
         where = f" {each.where}" if each.where else ""
         example = f" ({each.example})" if each.example else ""
-        typer.echo(f"  {each.level}: {each.rule}, {each.count:,} times{where}{example}")
+        times = "once" if each.count == 1 else f"{each.count:,} times"
+        typer.echo(f"  {each.level}: {each.rule}, {times}{where}{example}")
 
 
 def _json(run: CheckedRun) -> dict[str, object]:
