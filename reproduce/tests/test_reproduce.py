@@ -556,7 +556,15 @@ WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # coun
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
-FEW_TRIALS = {"calibration": 1, "figure3": 8, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
+FEW_TRIALS = {
+    "calibration": 1,
+    "figure3": 8,
+    "flagship": 2,
+    "growth": 1,
+    "informed": 4,
+    "judging-effort": 4,
+    "systems": 1,
+}
 """Experiments that `make test-statistics` runs with few trials, and `make test-all` in their whole quick form."""
 
 

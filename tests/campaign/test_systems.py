@@ -4,6 +4,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_systems_are_ordered_by_votes_over_all_questions(store: Store) -> None:
     assert decided.systems is not None
     assert decided.systems.levels == (("A",), ("B",), ("C", "C2"))
     assert decided.topics["q1"].levels == (("a",), ("b",), ("c",))
-    assert {each.strategy for topic in QUESTIONS for each in campaign.judgments(topic)} == {"systems/1"}
+    assert {each.strategy for topic in QUESTIONS for each in campaign.judgments(topic)} == {"systems/2"}
     assert audit(store, campaign.id, 6) == []
     now = status(campaign)
     assert all(topic.status.done for topic in now.topics)
@@ -405,3 +406,13 @@ def test_weights_do_not_wait_for_a_lease(tmp_path: Path) -> None:
             assert weighed == [1]
 
         campaign.write(lease_meanwhile)
+
+
+def test_a_strategy_of_topics_that_is_named_where_systems_compete_is_refused() -> None:
+    assert Settings(goal="systems").strategy == "systems"
+    with pytest.raises(BadParameter, match="finds the best items of a topic"):
+        Settings(goal="systems", strategy="swissfinals")
+    assert Settings(strategy="swissfinals").goal == "best"
+    kept = Settings(goal="compare:A,B", strategy="round-robin")
+    assert Settings.from_json(kept.as_json()) == kept
+    assert replace(kept, seed=5).strategy == "round-robin"

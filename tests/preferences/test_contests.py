@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from duelpool.errors import BadParameter
+from duelpool.preferences.boundaries import within_plan
 from duelpool.preferences.contests import Contest, VoteTable, fit_contest
 from duelpool.preferences.matrix import WinMatrix
 from duelpool.preferences.strengths import bradley_terry
@@ -167,3 +168,42 @@ def test_intervals_cover_and_ranks_hold_for_all_at_once(systems: int, questions:
         held.append(np.all((first <= best) & (last >= worst)))
     assert 0.93 <= np.mean(covered) <= 0.975
     assert np.mean(held) >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / trials)
+
+
+# ---- what a plan changes
+
+
+def test_within_a_plan_the_limit_falls_to_the_interval_of_one_look() -> None:
+    table = drawn(np.random.default_rng(5), questions=60)
+    games = table.matrix().played
+    pairs = {(f"s{i}", f"s{j}"): float(games[i, j]) for i in range(4) for j in range(i + 1, 4)}
+    at_the_end = fit_contest(table, planned=pairs)
+    halfway = fit_contest(table, planned={pair: 2 * votes for pair, votes in pairs.items()})
+    errors, apart = at_the_end.difference_errors(), ~np.eye(4, dtype=bool)
+    assert at_the_end.progress is not None
+    assert at_the_end.progress[apart] == pytest.approx(1.0)
+    low, _ = at_the_end.difference_intervals()
+    assert np.array_equal(at_the_end.settled()[apart], (low > 0)[apart])  # no more than the 95 % interval
+    assert halfway.progress is not None
+    assert halfway.progress[apart] == pytest.approx(0.5)
+    without = fit_contest(table).boundary(errors)
+    limits = [each.boundary(errors) for each in (at_the_end, halfway)]
+    assert np.all(limits[0][apart] < limits[1][apart])
+    assert np.all(limits[0][apart] < without[apart])
+
+
+def test_more_votes_than_planned_are_not_the_plan() -> None:
+    table = drawn(np.random.default_rng(6))
+    assert fit_contest(table, planned={("s0", "s1"): 1.0}).progress is None
+    assert fit_contest(table, planned={}).progress is None
+    assert fit_contest(table, planned={("x", "y"): 5.0}).progress is None
+
+
+def test_a_line_of_the_plan_is_crossed_by_chance_as_often_as_stated() -> None:
+    rng = np.random.default_rng(7)
+    steps = 400
+    walks = np.cumsum(rng.standard_normal((4000, steps)), axis=1)
+    information = np.arange(1, steps + 1)
+    limit = within_plan(information / steps, 0.95, 1e9)
+    crossed = (walks / np.sqrt(information) > limit).any(axis=1).mean()
+    assert 0.035 < crossed < 0.055

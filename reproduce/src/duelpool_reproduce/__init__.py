@@ -10,6 +10,7 @@ from duelpool_reproduce.base import PAPERS, Experiment, MissingData, Report, Sec
 from duelpool_reproduce.beyond.growth import GROWTH
 from duelpool_reproduce.beyond.official import OFFICIAL
 from duelpool_reproduce.beyond.reuse import REUSE
+from duelpool_reproduce.beyond.systems import SYSTEMS
 from duelpool_reproduce.budget import BUDGET
 from duelpool_reproduce.budget import run as run_budget
 from duelpool_reproduce.budget_predictors import PREDICTORS
@@ -70,7 +71,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
             *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
             _BUDGET,
-            *(FLAGSHIP_TABLE, CALIBRATION, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
+            *(FLAGSHIP_TABLE, CALIBRATION, SYSTEMS, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
         )
     }
 )

@@ -185,10 +185,11 @@ class Deciding:
         pending: Mapping[str, Sequence[Proposal]] | None = None,
         among: Sequence[str] | None = None,
         draw: Draw | None = None,
+        left_out: Callable[[str, Pair], bool] | None = None,
     ) -> list[Asked]:
-        """Return up to n questions over all topics, or `among` some, given the pending ones."""
+        """Return up to n questions over all topics, or `among` some, given the pending ones, without those left out."""
         asked: list[Asked] = []
-        for each in self.decider.ask(self._now(pending, among), n, draw):
+        for each in self.decider.ask(self._now(pending, among, left_out), n, draw):
             if len(asked) == n:
                 break
             asked.append(each)
@@ -209,10 +210,13 @@ class Deciding:
         return self.decider.result(self._now())
 
     def _now(
-        self, pending: Mapping[str, Sequence[Proposal]] | None = None, among: Sequence[str] | None = None
+        self,
+        pending: Mapping[str, Sequence[Proposal]] | None = None,
+        among: Sequence[str] | None = None,
+        left_out: Callable[[str, Pair], bool] | None = None,
     ) -> "_InMemory":
         topics = list(self.parts) if among is None else list(among)
-        return _InMemory(self.parts, self._told, pending or {}, topics)
+        return _InMemory(self.parts, self._told, pending or {}, topics, left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,18 +225,24 @@ class _InMemory:
     told: Mapping[str, int]
     waiting: Mapping[str, Sequence[Proposal]]
     topics: Sequence[str]
+    left_out: Callable[[str, Pair], bool] | None = None
 
     @property
     def all_topics(self) -> Sequence[str]:
         return list(self.parts)
 
     def proposals(self, topic: str, n: int) -> list[Proposal]:
-        return self.parts[topic].ask(n, self.pending(topic))
+        if self.left_out is None:
+            return self.parts[topic].ask(n, self.pending(topic))
+        found = self.parts[topic].ask(ALL, self.pending(topic))
+        return [each for each in found if not self.left_out(topic, each.pair)][:n]
 
     def pending(self, topic: str) -> Sequence[Proposal]:
         return self.waiting.get(topic, ())
 
     def may_ask(self, topic: str, pair: Pair) -> bool:
+        if self.left_out is not None and self.left_out(topic, pair):
+            return False
         return all(each.pair != pair for each in self.pending(topic))
 
     def sizes(self) -> Sequence[float]:

@@ -23,6 +23,7 @@ class QuestionVotes:
     systems: tuple[str, ...]
     same: frozenset[tuple[str, str]]  # systems that gave the same answer
     asked: int
+    planned: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, part: Strategy) -> "QuestionVotes":
@@ -34,6 +35,7 @@ class QuestionVotes:
             votes.systems,
             votes.same_answers(),
             votes.asked,
+            votes.planned(),
         )
 
 
@@ -48,12 +50,21 @@ class Standings:
     first: Floats  # votes for i, by question and pair
     second: Floats
     open: Bools  # by question and pair
+    votes: Ints  # of the two answers, by question and pair; of those that are open
     touched: Ints  # votes by question and system
     asked: Ints  # votes by question
     same: Bools  # by pair: the two gave the same answers wherever both answered
     questions: tuple[QuestionVotes, ...]
     place: Mapping[str, int] = field(default_factory=dict)  # of topics
     column: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def planned(self) -> dict[tuple[str, str], float]:
+        """Return how many votes each two systems have in all, those that aren't given yet included."""
+        found: dict[tuple[str, str], float] = {}
+        for question in self.questions:
+            for pair, count in question.planned.items():
+                found[pair] = found.get(pair, 0.0) + count
+        return found
 
     def columns_of(self, parts: Parts, topic: str, proposals: list[Proposal]) -> list[int]:
         """Return the pairs of systems that questions are about."""
@@ -101,7 +112,7 @@ def _standings(
     systems = tuple(sorted({name for each in questions for name in each.systems}))
     if before is not None and before.systems == systems and before.topics == topics:
         first, second = before.first.copy(), before.second.copy()
-        is_open, touched = before.open.copy(), before.touched.copy()
+        is_open, votes, touched = before.open.copy(), before.votes.copy(), before.touched.copy()
         column, place, i, j = before.column, before.place, before.i, before.j
         rows = [before.place[topic] for topic in changed]
     else:
@@ -112,10 +123,11 @@ def _standings(
         place = {topic: at for at, topic in enumerate(topics)}
         shape = (len(topics), len(i))
         first, second, is_open = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+        votes = np.zeros(shape, dtype=np.int64)
         touched = np.zeros((len(topics), len(systems)), dtype=np.int64)
         rows = list(range(len(topics)))
     for row in rows:
-        _fill(questions[row], column, (first[row], second[row], is_open[row]))
+        _fill(questions[row], column, (first[row], second[row], is_open[row], votes[row]))
         touched[row] = 0
         met = [
             (column[pair], count) for pair, (count, _, _) in questions[row].between.items() if pair in column
@@ -124,7 +136,7 @@ def _standings(
             touched[row, i[at]] += count
             touched[row, j[at]] += count
     return Standings(
-        *(topics, systems, i, j, first, second, is_open, touched),
+        *(topics, systems, i, j, first, second, is_open, votes, touched),
         np.array([each.asked for each in questions], dtype=np.int64),
         _always_same(questions, column),
         questions,
@@ -134,14 +146,16 @@ def _standings(
 
 
 def _fill(
-    question: QuestionVotes, column: Mapping[tuple[str, str], int], rows: tuple[Floats, Floats, Bools]
+    question: QuestionVotes, column: Mapping[tuple[str, str], int], rows: tuple[Floats, Floats, Bools, Ints]
 ) -> None:
-    first, second, is_open = rows
-    first[:], second[:], is_open[:] = 0.0, 0.0, False
+    first, second, is_open, votes = rows
+    first[:], second[:], is_open[:], votes[:] = 0.0, 0.0, False, 0
     for pair, (_, won, lost) in question.between.items():
         if pair in column:
             first[column[pair]], second[column[pair]] = won, lost
-    is_open[[column[pair] for pair in question.open_pairs]] = True
+    places = [column[pair] for pair in question.open_pairs]
+    is_open[places] = True
+    votes[places] = [each.votes for each in question.open_pairs.values()]
 
 
 def _always_same(questions: tuple[QuestionVotes, ...], column: Mapping[tuple[str, str], int]) -> Bools:

@@ -25,21 +25,24 @@ _STEPS = 50
 _CAREFUL = (
     64  # questions of a batch for which each earlier one counts; later ones are weighed as many at a time
 )
-_WORTH_A_LOOK = 1.8  # standard errors between neighbours, by the votes alone: below, nothing can be settled
+_WORTH_A_LOOK = 1.0  # standard errors between neighbours, by the votes alone: below, nothing can be settled
 _EQUAL = 1e-9
+_EVERY = 5  # of so many questions, one is about the system with the fewest votes
 
 
 class Systems(Decider):
     """Asks about the two systems whose vote most reduces what is still open, on the question that tells most.
 
     What is open is the chance that two systems are in the wrong order, for all pairs (`aim=order`) or for those of the
-    leader (`aim=first`); with the goal `compare`, for the two. Each pair of answers gets at most `votes` votes. It ends
-    when everything is settled at `level`, or all votes are spent. With a draw, the question is drawn among those that
-    tell equally much of the chosen pair, and its propensity is its chance in that draw.
+    leader (`aim=first`); with the goal `compare`, for the two. One question in five is about the system with the fewest
+    votes: what was unlucky at first would otherwise stay so, and intervals would be too short on the way. Each pair of
+    answers gets at most `votes` votes. It ends when everything is settled at `level`, or all votes are spent. With a
+    draw, the question is drawn among those that tell equally much of the chosen pair, and its propensity is its chance
+    in that draw.
     """
 
     name: ClassVar[str] = "systems"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     weighs: ClassVar[bool] = True
 
     def __init__(
@@ -156,8 +159,8 @@ class Systems(Decider):
         table = VoteTable(standings.systems, *(np.concatenate(column) for column in zip(*rows, strict=True)))
         if systems:
             table = replace(table, systems=tuple(sorted(systems)), i=0 * table.i, j=0 * table.j + 1)
-            return bool(fit_contest(table).settled(self._level).any())
-        settled = fit_contest(table).settled(self._level)
+            return bool(fit_contest(table, planned=standings.planned()).settled(self._level).any())
+        settled = fit_contest(table, planned=standings.planned()).settled(self._level)
         return bool(np.all(settled[i, j] | settled[j, i]))
 
     def _needed(self, standings: Standings) -> Ints | None:
@@ -272,15 +275,16 @@ class _Choices:
     def _take(self, draw: Draw | None, limit: int | None) -> Iterator[Asked]:
         taken = np.zeros(len(self._now.topics), dtype=np.int64)
         room = np.ones(len(self._now.topics), dtype=np.bool_)
-        number = 0
+        number, before = 0, int(self._asked.sum())
         gains: Floats = np.zeros(0)
         while True:
             if number < _CAREFUL or number % _CAREFUL == 0:
                 gains = self._gains()
-            left = self._open[room].any(axis=0)
+            left: Bools = np.asarray(self._open[room].any(axis=0))
             if not left.any():
                 return
-            at = int(np.argmax(np.where(left, gains, -1.0)))
+            turn = (before + number) % _EVERY == _EVERY - 1
+            at = self._of_the_least_known(left) if turn else int(np.argmax(np.where(left, gains, -1.0)))
             found = self._question(at, room, draw)
             if found is None:
                 self._open[room, at] = False  # not for this person, not now
@@ -306,14 +310,24 @@ class _Choices:
         gains: Floats = self._worth * drop / (1 + self._worth * variance) * self._jitter
         return gains
 
+    def _of_the_least_known(self, left: Bools) -> int:
+        """Return the pair that tells most of the system with the fewest votes, of those that are left."""
+        now, spread = self._now, self._spread
+        wanted = left & self._decider.wanted(now)
+        left = wanted if wanted.any() else left
+        votes = self._touched.sum(axis=0)
+        fewest = min(votes[now.i[left]].min(), votes[now.j[left]].min())
+        own = left & ((votes[now.i] == fewest) | (votes[now.j] == fewest))
+        variance = spread[now.i, now.i] + spread[now.j, now.j] - 2 * spread[now.i, now.j]
+        return int(np.argmax(np.where(own, self._worth * variance * self._jitter, -1.0)))
+
     def _question(self, at: int, room: Bools, draw: Draw | None) -> tuple[int, Proposal] | None:
         """Return the question on which two systems' vote tells most: new answers, of which little is known."""
         now = self._now
         rows = np.flatnonzero(self._open[:, at] & room)
         touched = self._touched[rows, now.i[at]] + self._touched[rows, now.j[at]]
         systems = now.systems[now.i[at]], now.systems[now.j[at]]
-        answers = [now.questions[row].open_pairs[systems] for row in rows.tolist()]
-        votes = np.array([each.votes for each in answers], dtype=np.int64)
+        votes = now.votes[rows, at]
         order = np.lexsort((self._wish[rows], self._asked[rows], touched, votes))
         equals: list[int] = []  # their places among the rows
         key: tuple[int, ...] = ()
@@ -322,7 +336,7 @@ class _Choices:
             own = (int(votes[place]), int(touched[place]), int(self._asked[row]))
             if equals and (draw is None or own != key):
                 break
-            if self._parts.may_ask(now.topics[row], answers[place].pair):
+            if self._parts.may_ask(now.topics[row], now.questions[row].open_pairs[systems].pair):
                 equals, key = [*equals, place], own
         if not equals:
             return None
@@ -330,7 +344,7 @@ class _Choices:
         if draw is not None:
             chosen, chance = equals[int(draw.rng.integers(len(equals)))], 1 / len(equals)
         row = int(rows[chosen])
-        pair, _, about = answers[chosen]
+        pair, _, about = now.questions[row].open_pairs[systems]
         self._asked[row] += 1
         for each in about:
             column = now.column[each]

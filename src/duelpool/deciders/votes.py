@@ -176,6 +176,14 @@ class AnswerVotes:
                 found.setdefault(pair, tie)
         return found
 
+    def planned(self) -> dict[tuple[str, str], int]:
+        """Return how many votes each two systems have in all, those that aren't given yet included."""
+        found: dict[tuple[str, str], int] = dict.fromkeys(self.same_answers(), self.votes)
+        for about in self._about.values():
+            for pair in about:
+                found[pair] = found.get(pair, 0) + self.votes
+        return found
+
     @property
     def asked(self) -> int:
         """How many votes the question has in all."""

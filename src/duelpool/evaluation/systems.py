@@ -1,6 +1,6 @@
 """The leaderboard of systems: win rates, strengths and ranks from votes between their answers, in words first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,8 @@ from duelpool.report import Table, html_text
 from duelpool.shares import clustered_share
 
 Over: TypeAlias = Literal["questions", "votes"]
+PlannedVotes: TypeAlias = Mapping[tuple[str, str], float] | None
+"""How many votes a campaign has in all for each two systems, those that aren't given yet included; None: no plan."""
 OVERS: tuple[Over, ...] = ("questions", "votes")
 AVERAGE = 1000.0
 SYSTEM_REPORTS = ("scores", "head-to-head", "tags")
@@ -28,6 +30,7 @@ class BoardOptions:
 
     `over`: whether intervals speak of questions like these (`questions`), or of more votes on these very questions
     (`votes`). `prior` is a number of drawn games for each system; None gives one only where a system lost or won all.
+    `planned` is how many votes the campaign has in all for each two systems, by which sooner is settled; None: no plan.
     """
 
     ties: TieModel = "halves"
@@ -35,6 +38,7 @@ class BoardOptions:
     prior: float | None = None
     level: float = 0.95
     seed: int = 0
+    planned: PlannedVotes = None
 
     def __post_init__(self) -> None:
         if self.over not in OVERS:
@@ -235,7 +239,9 @@ class SystemBoard(Tabular):
         needed = self.contest.needed(first, second, self.options.level)
         if needed is None:
             return f" They are too close to be settled by {unit}s like these."
-        more = max(1, needed - round(self.contest.freedom) - 1)
+        more = needed - round(self.contest.freedom) - 1
+        if not more:
+            return " The votes that are still planned would settle it, if the difference stays."
         digits = 10 ** max(0, len(str(more)) - 2)
         about = -(-more // digits) * digits
         what = f"{about:,} more {unit}{'' if about == 1 else 's'}"
@@ -341,7 +347,7 @@ def system_board(
         fitted = VoteTable(
             *(table.systems, table.i, table.j, table.share, table.weight, np.full(len(own), -1))
         )
-    contest = fit_contest(fitted, options.ties, options.prior)
+    contest = fit_contest(fitted, options.ties, options.prior, options.planned)
     asked = np.array([not vote.same_answer for vote in own], dtype=np.bool_)
     return SystemBoard(
         _rows(contest, table, asked, options),

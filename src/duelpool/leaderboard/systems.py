@@ -5,6 +5,7 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -29,7 +30,7 @@ ARENA_WINNERS: Mapping[VoteOutcome, str] = {
 def boards(campaign: Campaign, options: BoardOptions = USUAL_BOARD) -> list[SystemBoard]:
     """Return the leaderboards of a campaign's systems: one a criterion, of people and of models where both judged."""
     found = votes_of(campaign)
-    return boards_of(found.votes, options, found.systems)
+    return boards_of(found.votes, replace(options, planned=found.planned), found.systems)
 
 
 # ---- files

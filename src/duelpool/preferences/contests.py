@@ -4,14 +4,15 @@ i beats j with probability 1 / (1 + exp(s_j - s_i)); a tie is half a vote for ea
 Votes on one question are alike, so the errors are clustered by question; votes without questions stand for themselves.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import BadParameter
+from duelpool.preferences.boundaries import planned_votes, progress_of, within_plan, without_plan
 from duelpool.preferences.matrix import WinMatrix
 from duelpool.preferences.strengths import Singles, bradley_terry
 from duelpool.seeds import rng_for
@@ -29,10 +30,10 @@ _LOOSE = (
     0.05  # of a drawn game: where a question is all that holds a system, leaving it out must leave something
 )
 _FLOOR = 0.5  # of the variance that independent votes would have
+_NUMBERS = 2_000_000  # of the matrices that are solved together
 _DRAWS = 4000
 _AT_ONCE = 500
 _FEW = 100  # clusters
-_TYPICAL = 1.0  # the typical difference of strengths for which the boundary of "settled" is most powerful
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +112,8 @@ class Contest:
     """Strengths of systems with their joint uncertainty; the mean strength is 0.
 
     `covariance` has the errors over questions and votes together, `freedom` its degrees of freedom. `prior` is the
-    number of drawn games that each system was given where the votes alone have no finite best fit.
+    number of drawn games that each system was given where the votes alone have no finite best fit. `progress` is the
+    share of a plan's information about each difference that the votes have; None without a plan.
     """
 
     table: VoteTable
@@ -122,6 +124,7 @@ class Contest:
     ties: TieModel = "halves"
     tie_rate: float = 0.0  # Davidson's nu
     prior: float = 0.0
+    progress: Floats | None = None
     _settled: list[Bools] = field(default_factory=list, repr=False)
 
     @property
@@ -190,9 +193,10 @@ class Contest:
     def settled(self, level: float = 0.95) -> Bools:
         """Return which systems are above which others for good: one may look after every vote, and stop at any time.
 
-        The boundary is that of a normal mixture (Robbins), which holds at all times at once, for each pair. An order is
-        settled when all neighbours are: it is wrong only if a pair that is truly the other way round is settled while
-        all others are settled too, so that no share of the level is lost to their number.
+        A worse system is above a better one with probability 1 - level at most, over all looks: until the end of the
+        plan, or for ever without one. An order is settled when all neighbours are: it is wrong only if a pair that is
+        truly the other way round is settled while all others are settled too, so that no share of the level is lost to
+        their number.
         """
         n = len(self.systems)
         if self._settled and level == 0.95:
@@ -210,33 +214,32 @@ class Contest:
 
     def boundary(self, errors: Floats, level: float = 0.95) -> Floats:
         """Return how many standard errors a difference must have to be settled, for these standard errors."""
-        import scipy
-
-        alpha = 1 - level
-        with np.errstate(divide="ignore"):
-            information = np.where(errors > 0, _TYPICAL**2 / np.maximum(errors, 1e-12) ** 2, 0.0)
-            square = (1 + 1 / np.maximum(information, 1e-12)) * (
-                np.log1p(information) - 2 * np.log(min(1.0, 2 * alpha))
-            )
-        normal = np.sqrt(square)
-        tail = scipy.special.ndtr(-np.minimum(normal, 8.0))
-        heavier: Floats = -scipy.special.stdtrit(self.freedom, tail)
-        return np.where(normal < 8.0, heavier, np.inf)
+        if self.progress is None:
+            return without_plan(errors, level, self.freedom)
+        return within_plan(self.progress, level, self.freedom)
 
     def needed(self, first: str, second: str, level: float = 0.95) -> int | None:
         """Return how many questions (or votes without one) would settle two systems, if their difference stays.
 
-        Errors shrink with the root of the number. None: more than a hundred times as many as there are.
+        Errors shrink with the root of the number. As many as there are: the votes that the plan still has would. None:
+        more than a hundred times as many as there are.
         """
         i, j = self.systems.index(first), self.systems.index(second)
         gap, error = abs(float(self.values[i] - self.values[j])), float(self.difference_errors()[i, j])
         count = round(self.freedom) + 1
         if not gap or not error:
             return None
+        if self.progress is not None:
+            error *= float(np.sqrt(self.progress[i, j]))  # at the end of the plan
 
         def settles(number: int) -> bool:
             then = np.array([error * np.sqrt(count / number)])
-            return bool(gap > then[0] * replace(self, freedom=number - 1.0).boundary(then, level)[0])
+            limit = (
+                without_plan(then, level, number - 1.0)
+                if self.progress is None
+                else within_plan(np.ones(1), level, number - 1.0)
+            )
+            return bool(gap > then[0] * limit[0])
 
         low, high = count, 100 * count
         if settles(low) or not settles(high):
@@ -289,10 +292,16 @@ def _standardised(contest: Contest, one: Ints, other: Ints, seed: int) -> Single
 # ---- the fit
 
 
-def fit_contest(table: VoteTable, ties: TieModel = "halves", prior: float | None = None) -> Contest:
+def fit_contest(
+    table: VoteTable,
+    ties: TieModel = "halves",
+    prior: float | None = None,
+    planned: Mapping[tuple[str, str], float] | None = None,
+) -> Contest:
     """Fit strengths to votes; with `prior` None each system is given a drawn game only where it must be.
 
-    `prior=0` is refused where some systems won every vote against the others.
+    `prior=0` is refused where some systems won every vote against the others. `planned` is how many votes a campaign
+    has in all for each two systems.
     """
     if ties not in TIE_MODELS:
         raise BadParameter(f"There is no way '{ties}' to count ties.", remedy="Use halves or davidson.")
@@ -306,6 +315,10 @@ def fit_contest(table: VoteTable, ties: TieModel = "halves", prior: float | None
     floor = _inverse(_summed(table, information, len(values), fit.prior, rate > 0))
     floor = floor[: len(values), : len(values)] * spread * _FLOOR
     centre = np.eye(len(values)) - 1 / max(1, len(values))
+    progress = None
+    if planned is not None and len(values) > 1:
+        given = table.matrix()
+        progress = progress_of(values, given.played, planned_votes(table.systems, planned), fit.prior)
     return Contest(
         table,
         values - (values.mean() if len(values) else 0.0),
@@ -315,6 +328,7 @@ def fit_contest(table: VoteTable, ties: TieModel = "halves", prior: float | None
         ties,
         rate,
         fit.prior,
+        progress,
     )
 
 
@@ -390,17 +404,35 @@ def _clustered(
     order = np.argsort(clusters, kind="stable")
     ends = np.searchsorted(clusters[order], np.arange(count + 1))
     loose = total + np.eye(size) * _LOOSE / 4
-    for cluster in range(count):
-        rows = order[ends[cluster] : ends[cluster + 1]]
-        own = VoteTable(
-            table.systems,
-            *(table.i[rows], table.j[rows], table.share[rows], table.weight[rows], table.question[rows]),
+    together = max(1, _NUMBERS // size**2)
+    for start in range(0, count, together):
+        stop = min(start + together, count)
+        rows = order[ends[start] : ends[stop]]
+        left = loose - _by_cluster(
+            table, information, rows, clusters[rows] - start, (stop - start, size, size)
         )
-        left = loose - _summed(own, information[rows], n, 0.0, rated)
-        left[:n, :n] += 1 / max(1, n)  # the plane was taken away with the question's own
-        moves[cluster] = np.linalg.solve(left, by_cluster[cluster])
+        moves[start:stop] = np.linalg.solve(left, by_cluster[start:stop, :, None])[..., 0]
     moves -= moves.mean(axis=0)
     return (moves.T @ moves * ((count - 1) / count))[:n, :n], float(count - 1)
+
+
+def _by_cluster(
+    table: VoteTable, information: Floats, rows: Ints, clusters: Ints, shape: tuple[int, int, int]
+) -> Floats:
+    """Return the information of the votes of each cluster."""
+    own = np.zeros(shape)
+    n = len(table.systems)
+    i, j, gap = table.i[rows], table.j[rows], information[rows, 0]
+    np.add.at(own, (clusters, i, j), -gap)
+    np.add.at(own, (clusters, j, i), -gap)
+    np.add.at(own, (clusters, i, i), gap)
+    np.add.at(own, (clusters, j, j), gap)
+    if shape[1] > n:
+        for system, sign in ((i, 1.0), (j, -1.0)):
+            np.add.at(own, (clusters, system, np.full(len(rows), n)), sign * information[rows, 1])
+            np.add.at(own, (clusters, np.full(len(rows), n), system), sign * information[rows, 1])
+        np.add.at(own, (clusters, np.full(len(rows), n), np.full(len(rows), n)), information[rows, 2])
+    return own
 
 
 def _dispersion(table: VoteTable, values: Floats, scores: Floats) -> float:

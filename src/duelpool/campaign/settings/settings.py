@@ -395,6 +395,9 @@ class Settings:
     @classmethod
     def _checked(cls, values: Any, handler: Any) -> Any:
         """Check every setting by its declaration; the first bad value is refused in the product's words."""
+        named = dict(getattr(values, "kwargs", None) or {})
+        if isinstance(named.get("goal"), str) and "strategy" in named:
+            refuse_topic_strategy(named["goal"], named["strategy"])
         try:
             return handler(values)
         except ValidationError as error:
@@ -428,7 +431,9 @@ class Settings:
     def _check_systems(self, goal: CampaignGoal) -> None:
         """Check what systems are compared by; the strategy that looks for best items gives way to the default."""
         if self.strategy == _STRATEGY:
-            object.__setattr__(self, "strategy", next(iter(DECIDERS)))
+            object.__setattr__(
+                self, "strategy", default_strategy(self.goal)
+            )  # refused above where it was named
         make_decider(goal, self.strategy, seed=self.seed, cap=self.cap, make=no_strategy)
         for name, used in (
             ("crossed", self.crossed),
@@ -588,6 +593,11 @@ def _is_usable(name: str, value: Any) -> bool:
     whole = isinstance(value, int) and not isinstance(value, bool)
     number = whole or (isinstance(value, float) and math.isfinite(value) and not field.whole)
     return field.input == "number" and number and name != "seed"
+
+
+def default_strategy(goal: str) -> str:
+    """Return the strategy that a campaign has where none is named."""
+    return next(iter(DECIDERS)) if read_goal(goal).of_systems else _STRATEGY
 
 
 def refuse_topic_strategy(goal: str, strategy: str) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import is_in_challenge
 from duelpool.campaign.log.replay import LogReplay, read_counted_lines, usable
-from duelpool.deciders import part_class
+from duelpool.deciders import AnswerVotes, part_class
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels
 from duelpool.store import Reading, holdings, log, schema
@@ -50,6 +50,11 @@ class ReadTopic:
         if sum(map(len, levels)) < 2:
             return self.strategy.done
         return self.usable > 0 and len(levels) > 1
+
+    @property
+    def planned_votes(self) -> dict[tuple[str, str], int]:
+        """How many votes each two systems have in all, those that aren't given yet included; none for best items."""
+        return self.strategy.planned() if isinstance(self.strategy, AnswerVotes) else {}
 
 
 def kept_levels(

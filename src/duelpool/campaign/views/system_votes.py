@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -19,10 +19,11 @@ from duelpool.store import Reading, holdings
 
 @dataclass(frozen=True, slots=True)
 class CampaignVotes:
-    """All votes that count in a campaign, ties of the same answers included, and its systems."""
+    """All votes that count in a campaign, ties of the same answers included, its systems, and the votes of its plan."""
 
     votes: tuple[SystemVote, ...]
     systems: tuple[str, ...]
+    planned: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by two systems, given or not
 
 
 def votes_of(campaign: Campaign, *, texts: bool = False) -> CampaignVotes:
@@ -40,11 +41,14 @@ def read_votes(tx: Reading, campaign: Campaign, *, texts: bool = False) -> Campa
     sources = campaign_events.sources(tx)
     topics = holdings.topics(tx)
     votes: list[SystemVote] = []
+    planned: dict[tuple[str, str], float] = {}
     systems: set[str] = set(campaign.live.goal.systems)
     for name in topics_of(tx):
         answers = campaign_systems.answers(tx, name)
         judgments: list[Judgment] = []
-        read_topic(tx, campaign, name, on_judgment=judgments.append)
+        read = read_topic(tx, campaign, name, on_judgment=judgments.append)
+        for pair, count in read.planned_votes.items():
+            planned[pair] = planned.get(pair, 0.0) + count
         rows = [row for row in holdings.items(tx, name) if row.state == "in"]
         one = _Question(topics[name], answers, {row.id: row.twin_of or row.id for row in rows})
         systems.update(one.answers)
@@ -58,7 +62,7 @@ def read_votes(tx: Reading, campaign: Campaign, *, texts: bool = False) -> Campa
     if compared:
         votes = [vote for vote in votes if {vote.a, vote.b} == set(compared)]
         systems = set(compared)
-    return CampaignVotes(tuple(votes), tuple(sorted(systems)))
+    return CampaignVotes(tuple(votes), tuple(sorted(systems)), planned)
 
 
 def votes_on(

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
-from duelpool.campaign.settings.settings import refuse_topic_strategy
+from duelpool.campaign.settings.settings import default_strategy, refuse_topic_strategy
 from duelpool.campaign.views import summaries
 from duelpool.cli.campaign.answer_figures import answer_figures, show_answers
 from duelpool.cli.evaluation.simulate import prior_read
@@ -190,7 +190,7 @@ def pool(
         refuse_topic_strategy(goal, strategy)
     options = Settings(
         goal=goal,
-        strategy=strategy or DEFAULTS.strategy,
+        strategy=strategy or default_strategy(goal),
         seed=seed,
         judges=cast("Judges", judges),
         cap=cap,

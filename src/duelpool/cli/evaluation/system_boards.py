@@ -17,6 +17,7 @@ from duelpool.evaluation.systems import (
     BoardOptions,
     Meeting,
     Over,
+    PlannedVotes,
     SystemBoard,
     boards_of,
     system_board,
@@ -67,16 +68,17 @@ class SystemOptions:
 
 def read_system_votes(
     source: str, campaign: str | None, model_votes: str | None = None
-) -> tuple[list[SystemVote], Sequence[str]]:
-    """Return the votes of a campaign or of a file, with those of models, and the systems."""
+) -> tuple[list[SystemVote], Sequence[str], PlannedVotes]:
+    """Return the votes of a campaign or of a file, with those of models, the systems, and the votes of its plan."""
     systems: Sequence[str] = ()
+    planned: PlannedVotes = None
     if is_store(source):
         from duelpool.campaign.views.system_votes import votes_of
         from duelpool.cli.opening import opened  # here, because importing a campaign takes longer than a file
 
         with opened(source, campaign) as one:
             found = votes_of(one)
-        votes, systems = list(found.votes), found.systems
+        votes, systems, planned = list(found.votes), found.systems, found.planned
     else:
         read = read_votes(source)
         tell_notices(source, read.notices)
@@ -85,12 +87,13 @@ def read_system_votes(
         read = read_votes(model_votes, model=True)
         tell_notices(model_votes, read.notices)
         votes += [replace(vote, model=True) for vote in read]
-    return votes, systems
+    return votes, systems, planned
 
 
 def system_text(
     votes: Sequence[SystemVote],
     systems: Sequence[str],
+    planned: PlannedVotes,
     options: BoardOptions,
     report: str,
     form: str,
@@ -108,6 +111,8 @@ def system_text(
         if tag not in tags:
             raise UnknownName("tag", tag, tags)
         votes = [vote for vote in votes if tag in vote.tags]
+    else:
+        options = replace(options, planned=planned)
     if report == "tags":
         return table_text(tag_table(votes, options), form, (), terminal_width()), []
     boards = boards_of(votes, options, systems)
@@ -158,12 +163,13 @@ def _json(boards: Sequence[SystemBoard], report: str) -> str:
 
 def system_meeting(source: str, campaign: str | None, a: str, b: str) -> Meeting:
     """Return two systems against each other, by the votes of a campaign or of a file; these two are all that counts."""
-    votes, systems = read_system_votes(source, campaign)
+    votes, systems, planned = read_system_votes(source, campaign)
+    options = BoardOptions(planned=planned)
     known = {*systems, *(name for vote in votes for name in (vote.a, vote.b))}
     for name in (a, b):
         if name not in known:
             raise UnknownName("system", name, known)
     own = [vote for vote in votes if {vote.a, vote.b} == {a, b}]
     if any(not vote.same_answer for vote in own):
-        return system_board(own, systems=(a, b)).meeting(a, b)
-    return system_board(votes, systems=systems).meeting(a, b)
+        return system_board(own, options, systems=(a, b)).meeting(a, b)
+    return system_board(votes, options, systems=systems).meeting(a, b)

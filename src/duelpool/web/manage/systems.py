@@ -12,7 +12,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.views.system_votes import votes_of
 from duelpool.errors import UnknownName
 from duelpool.evaluation.side_by_side import side_by_side
-from duelpool.evaluation.systems import SystemBoard, SystemRow, boards_of
+from duelpool.evaluation.systems import BoardOptions, SystemBoard, SystemRow, boards_of
 
 REST = 4  # times as long as a leaderboard took to work out, the last one is shown
 MATRIX_AT_MOST = 30  # systems whose votes against each other are shown
@@ -81,7 +81,8 @@ def _worked_out(campaign: Campaign, pulse: str, tag: str) -> KeptBoards:
     if tag and tag not in tags:
         raise UnknownName("tag", tag, tags)
     votes = [vote for vote in found.votes if not tag or tag in vote.tags]
-    boards = tuple(boards_of(votes, systems=found.systems))
+    options = BoardOptions(planned=None if tag else found.planned)
+    boards = tuple(boards_of(votes, options, found.systems))
     now = time.monotonic()
     return KeptBoards(pulse, boards, tags, now - start, now + REST * (now - start))
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
-from duelpool.campaign.settings.settings import refuse_topic_strategy
+from duelpool.campaign.settings.settings import default_strategy, refuse_topic_strategy
 from duelpool.setup import Rules
 from duelpool.web.i18n import catalogue
 
@@ -67,7 +67,7 @@ class Options(BaseModel):
         refuse_topic_strategy(goal, self.strategy)
         return Settings(
             goal=goal,
-            strategy=self.strategy or DEFAULTS.strategy,
+            strategy=self.strategy or default_strategy(goal),
             seed=self.seed,
             judges=self.judges,
             cap=self.cap,
