@@ -113,6 +113,7 @@ def test_evaluate_compare_and_export_take_a_campaign(tmp_path: Path) -> None:
 
     rows = json.loads(run("evaluate", store, "--systems", "--json"))
     assert rows[0]["system"] == "A"
+    assert json.loads(run("evaluate", store, "--json")) == rows  # nothing else can be scored there
     assert run("compare", "C", "A", "--votes", store).startswith("A beats C in 100 %")
     run("export", store, "--as", "pairs", "-o", str(tmp_path / "pairs.parquet"))
     assert pl.read_parquet(tmp_path / "pairs.parquet").columns[:3] == ["prompt", "chosen", "rejected"]

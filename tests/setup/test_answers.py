@@ -113,6 +113,12 @@ def test_test_pairs_are_drawn_from_other_questions_or_given(tmp_path: Path) -> N
         draft_of(answers(tmp_path), tests=write(tmp_path / "t.jsonl", {"question_id": "q1"})).ready()
 
 
+def test_answers_given_as_runs_are_pointed_to_their_option(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["pool", answers(tmp_path, 2, 1), "-o", str(tmp_path / "c.db")])
+    assert done.exit_code == 2
+    assert "answers of systems are given by --answers" in " ".join(done.output.split())
+
+
 def test_answers_of_test_pairs_have_sources_like_all_others(tmp_path: Path) -> None:
     own = {
         "question_id": "q0",

@@ -243,7 +243,8 @@ def write_run(path: str | os.PathLike[str], run: Run) -> None:
 def looks_like(fields: list[str]) -> str:
     """Say what a file whose first line has these fields may be, for a reader that expected something else."""
     if fields[0].startswith(("{", "[")):
-        return "This looks like JSON."
+        answers = any(f'"{name}"' in " ".join(fields).lower() for name in ("answer", "response", "output"))
+        return f"This looks like JSON{'; answers of systems are given by --answers' if answers else ''}."
     if len(fields) == 6 and is_number(fields[4]):
         return "This looks like a run (topic Q0 docno rank score tag)."
     if len(fields) == 4 and is_number(fields[3]) and fields[1] in UNUSED_ITERATIONS:

@@ -10,6 +10,7 @@ import typer
 
 from duelpool.cli.evaluation.system_boards import (
     SystemOptions,
+    ranks_systems,
     read_system_votes,
     system_text,
 )
@@ -187,7 +188,7 @@ def evaluate(
     form = "json" if json else form
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
-    if of_systems.systems:
+    if of_systems.systems or (measure is None and not runs and ranks_systems(truth, campaign)):
         votes = read_system_votes(truth, campaign, of_systems.model_votes)
         ranked, notes = system_text(*votes, of_systems.board_options(level, seed), report, form, tag)
         _put(ranked, notes, output)

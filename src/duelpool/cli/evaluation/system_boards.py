@@ -66,6 +66,16 @@ class SystemOptions:
         return BoardOptions(self.tie_model, cast("Over", self.over), self.prior, level, seed)
 
 
+def ranks_systems(source: str, campaign: str | None) -> bool:
+    """Say whether a source is a campaign in which systems compete; of such a one nothing else is scored."""
+    if not is_store(source):
+        return False
+    from duelpool.cli.opening import opened
+
+    with opened(source, campaign) as one:
+        return one.live.goal.of_systems
+
+
 def read_system_votes(
     source: str, campaign: str | None, model_votes: str | None = None
 ) -> tuple[list[SystemVote], Sequence[str], PlannedVotes]:
