@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ from duelpool.setup.inputs import read_files
 from duelpool.setup.test_pairs import read_test_pairs
 from duelpool.setup.uploads import UploadFolder
 from duelpool.store import open_store
+from duelpool.submissions import check_runs
 from support.campaigns import make_campaign
 
 RUN = b"one Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\ntwo Q0 c 1 0.5 tag\n"
@@ -205,9 +207,17 @@ def _upload(kind: str) -> Callable[[Path], Any]:
     return take
 
 
+def _as_parquet(**columns: list[Any]) -> bytes:
+    table = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(table)
+    return table.getvalue()
+
+
+RUN_TABLE = _as_parquet(qid=["1", "1"], docno=["a", "b"], score=[2.0, 1.0], label=[1, 0])
 READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
-    "read_run": (read_run, (RUN,)),
-    "read_qrels": (read_qrels, (QRELS,)),
+    "read_run": (read_run, (RUN, RUN_TABLE)),
+    "read_qrels": (read_qrels, (QRELS, RUN_TABLE)),
+    "check_runs": (lambda path: check_runs([path]), (RUN,)),
     "read_preferences": (read_preferences, (PAIRS, WINNERS, LEVELS, LINES)),
     "read_assessed": (read_assessed, (JUDGMENTS, LINES, PAIRS, ASSESSED)),
     "read_judgments": (lambda path: list(read_judgments(path)), (JUDGMENTS, LINES)),
