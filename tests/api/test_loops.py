@@ -137,6 +137,10 @@ def test_campaign_asks_answers_scores_and_exports(tmp_path: Path) -> None:
         written = campaign.export("prefs", tmp_path / "prefs.txt")
         assert len(dp.read_preferences(written)) == status.total("judgments")
         assert dp.agreement(campaign).votes == status.total("judgments")
+        scores = dp.evaluate(campaign, measures="Compat(p=0.8)", weights=None)
+        assert scores.means("Compat(p=0.8)") == board.means("Compat(p=0.8)")
+        assert dp.evaluate(tmp_path / "mine.db", RUNS).runs == ("good", "bad")
+        assert dp.agreement(tmp_path / "mine.db").votes == status.total("judgments")
         with pytest.raises(dp.UnknownName, match="no item in this question"):
             campaign.answer(question, winner="other")
         with pytest.raises(dp.UnknownName, match="no form of export"):
@@ -145,6 +149,17 @@ def test_campaign_asks_answers_scores_and_exports(tmp_path: Path) -> None:
             store["yours"]
         campaign.set_state("paused")
         assert campaign.status().state == "paused"
+
+
+def test_serve_hands_the_campaign_to_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served: list[Any] = []
+    monkeypatch.setattr("duelpool.web.server.supervisor.serve_processes", served.append)
+    with dp.open(tmp_path / "mine.db") as store:
+        store.create({"q1": ["a", "b"]}, strategy="knockout").serve(port=8123)
+    assert [(config.host, config.port) for config in served] == [("127.0.0.1", 8123)]
+    assert "http://127.0.0.1:8123/" in capsys.readouterr().out
 
 
 def test_answers_of_systems_give_a_leaderboard_of_systems(tmp_path: Path) -> None:

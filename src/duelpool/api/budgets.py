@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import cast
 
-from duelpool.api.inputs import Data, as_runs, is_path, read_preferences, read_qrels, read_topics
+from duelpool.api.inputs import (
+    Data,
+    as_runs,
+    is_path,
+    read_preferences,
+    read_qrels,
+    read_topics,
+    with_campaign,
+)
 from duelpool.api.running import JudgedPools
 from duelpool.budget import (
     BudgetEstimate,
@@ -126,13 +134,12 @@ def estimate(
 
 def _judged(source: Data, population: Population) -> JudgedUnits:
     metric = population.metric
+    if (own := with_campaign(source, lambda campaign: campaign.plan_judgments())) is not None:
+        return from_judgments(own, metric)
     if is_path(source):
         return read_judged(cast("str", source), metric)
     if isinstance(source, JudgedPools):
         return from_judgments(source.judgments, metric)
-    own = getattr(source, "plan_judgments", None)  # an open campaign
-    if callable(own):
-        return from_judgments(own(), metric)
     if isinstance(source, list | tuple) and source and all(isinstance(each, Judgment) for each in source):
         return from_judgments(source, metric)
     if (metric.parts == "pairs" and not metric.products) or isinstance(source, Preferences):

@@ -21,6 +21,7 @@ from duelpool.deciders import read_goal
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import Evaluation
 from duelpool.evaluation.systems import SystemBoard
+from duelpool.files import Preferences, Qrels, Run
 from duelpool.frames import counted
 from duelpool.leaderboard import scoring, systems
 from duelpool.records import Answer, Judgment, Levels, Outcome, Question
@@ -122,6 +123,14 @@ class OpenCampaign:
     def votes(self) -> Votes:
         """Return the judgments that count as votes, for `dp.agreement`."""
         return votes_of(self.campaign)
+
+    def truths(self) -> list[Qrels | Preferences]:
+        """Return the labels so far, grades by level and preferences, for `dp.evaluate`."""
+        return scoring.labels_of(self.campaign).truths()
+
+    def runs(self) -> list[Run]:
+        """Return the runs that the campaign keeps, for `dp.evaluate`."""
+        return scoring.runs_of(self.campaign)
 
     def plan_judgments(self) -> list[Judgment]:
         """Return the judgments of a budget plan, for `dp.estimate`."""

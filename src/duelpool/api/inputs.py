@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import polars as pl
 
@@ -12,8 +12,12 @@ from duelpool import files
 from duelpool.errors import BadParameter
 from duelpool.evaluation.sources import polars_frame, record_of, run_of, run_sources
 from duelpool.files import Answers, Passages, Preferences, Qrels, Run, Topics
+from duelpool.files.paths import is_store
 from duelpool.files.source import Source
 from duelpool.records import Judgment, Passage, Topic
+
+if TYPE_CHECKING:
+    from duelpool.api.campaigns import OpenCampaign
 
 Data: TypeAlias = object
 """A path ("-" is standard input), a data frame, a dictionary, a list of rows, or a record that was read before."""
@@ -29,6 +33,19 @@ def is_path(value: object) -> bool:
 def is_frame(value: object) -> bool:
     """Whether a value is a data frame."""
     return isinstance(value, pl.DataFrame | pl.LazyFrame) or type(value).__module__.startswith("pandas")
+
+
+def with_campaign(source: object, work: "Callable[[OpenCampaign], T]") -> T | None:
+    """Run work on an open campaign, or on the only one of a store that is named; None where it is neither."""
+    named = isinstance(source, str | os.PathLike) and is_store(os.fspath(source))
+    if not named and type(source).__name__ != "OpenCampaign":  # nothing of a store is imported
+        return None
+    from duelpool.api import campaigns
+
+    if isinstance(source, campaigns.OpenCampaign):
+        return work(source)
+    with campaigns.open(cast("str", source), create=False) as store:
+        return work(store.campaign())
 
 
 def read_run(source: Data, name: str = "") -> Run:

@@ -27,6 +27,7 @@ from duelpool.api.inputs import (
     read_preferences,
     read_qrels,
     read_run,
+    with_campaign,
 )
 from duelpool.api.pools import PoolSet
 from duelpool.api.running import MEASURE, JudgedPools
@@ -63,7 +64,7 @@ def evaluate(
     executor: Executor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
-    """Score runs against grades, preferences, judged pools or another run.
+    """Score runs against grades, preferences, judged pools, a campaign or another run.
 
     `truth` and `runs` are paths, data frames, dictionaries or records; `truth` may be a list of different kinds, `runs`
     a folder, a pattern, a list, or a dictionary by name. Without `measures` it is nDCG@10 for grades, ppref for
@@ -78,9 +79,13 @@ def evaluate(
     several = truth if isinstance(truth, list | tuple) and not _is_rows(truth) else [truth]
     truths = [one for each in several for one in _truths(each)]
     if runs is None:
-        if not isinstance(truth, JudgedPools):
+        runs = (
+            truth.pools
+            if isinstance(truth, JudgedPools)
+            else with_campaign(truth, lambda campaign: campaign.runs())
+        )
+        if runs is None:
             raise BadParameter("No run was given.", remedy="Give runs: files, data frames or dictionaries.")
-        runs = truth.pools
     if isinstance(runs, PoolSet):
         scored: object = list(runs.runs)
     elif isinstance(runs, Mapping) or _is_rows(runs):
@@ -117,6 +122,8 @@ def _truths(value: Data) -> list[Qrels | Preferences | Run]:
         return [value.qrels(), value.preferences()]
     if isinstance(value, Qrels | Preferences | Run):
         return [value]
+    if (own := with_campaign(value, lambda campaign: campaign.truths())) is not None:
+        return [*own]
     if isinstance(value, Mapping):
         return [read_qrels(value)]
     if is_path(value):
@@ -298,9 +305,8 @@ def votes_in(source: Data) -> Votes:
         return Votes.of(source.judgments)
     if isinstance(source, Preferences):
         return Votes.of(source.judgments())
-    own = getattr(source, "votes", None)  # an open campaign
-    if callable(own):
-        return cast("Votes", own())
+    if (own := with_campaign(source, lambda campaign: campaign.votes())) is not None:
+        return own
     if is_path(source):
         return Votes.of(read_assessed(cast("str", source)))
     if isinstance(source, list | tuple) and source and all(isinstance(each, Judgment) for each in source):

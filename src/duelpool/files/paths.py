@@ -31,3 +31,11 @@ def expand_paths(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
         else:
             files.append(path)
     return files
+
+
+STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
+
+
+def is_store(output: str) -> bool:
+    """Say whether a name is that of a store, not of another file."""
+    return "://" in output or Path(output).suffix in STORE_ENDINGS
