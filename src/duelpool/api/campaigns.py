@@ -198,7 +198,7 @@ class Campaigns(Mapping[str, OpenCampaign]):
         values = {"judges": "dedicated"} | settings
         if pools.answers is not None:
             values = {"goal": "systems", "ties": True} | values
-        made = Settings.from_json(Settings().as_json() | values)
+        made = Settings.from_json(values)
         files = Files(answers=("answers",) if pools.answers is not None else ())
         inputs = Inputs(
             files,
