@@ -46,7 +46,12 @@ $(VENV)/.documented: $(VENV)/.installed reproduce/pyproject.toml
 $(VENV)/.ready: $(VENV)/.installed reproduce/pyproject.toml
 	@echo "Adding what the tests need ..."
 	@$(INSTALL) --editable '.[dev]' --editable ./reproduce
-	@$(PINNED) $(BIN)/python tests/peers/install.py $(VENV)/peers.log
+	@$(PINNED) $(BIN)/python tests/peers/install.py $(VENV)/peers.log peers
+	@touch $@
+
+$(VENV)/.complete: $(VENV)/.ready
+	@echo "Adding what Duelpool connects to ..."
+	@$(PINNED) $(BIN)/python tests/peers/install.py $(VENV)/adaptors.log adaptors
 	@touch $@
 
 $(TOOLS)/.ready: pyproject.toml constraints.txt
@@ -88,13 +93,13 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 		$(BIN)/pytest -m $(FAST) -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
 
-test-long: $(VENV)/.ready browser  ## whole pages, servers and documents; about four minutes
+test-long: $(VENV)/.complete browser  ## whole pages, servers and documents; about four minutes
 	@$(BIN)/pytest -m 'long and not slow' -n $(WORKERS) --dist worksteal
 
 test-statistics: $(VENV)/.ready  ## levels of tests, coverage of intervals, figures of simulations; about ten minutes
 	@$(BIN)/pytest -m 'statistics and not slow' -n $(WORKERS) --dist worksteal
 
-test-all: lint browser  ## the slow tests too, and what all of them reach
+test-all: lint $(VENV)/.complete browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
 
 # Three steps: the bare lower bounds; everything else as pinned where that fits them; install just that. rich is overridden,

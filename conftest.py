@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from peers.installed import installed, missing
+from peers.installed import ADAPTED, installed, missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -136,6 +136,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+        if any(mark.args[0] in ADAPTED for mark in item.iter_markers("peer")):
+            item.add_marker("long")
     yield
     has_data = data_folder() is not None
     selected: list[pytest.Item] = []

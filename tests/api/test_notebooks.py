@@ -101,7 +101,9 @@ EXAMPLES = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
+@pytest.mark.parametrize(
+    "checker", ["mypy", pytest.param("basedpyright", marks=pytest.mark.peer("basedpyright"))]
+)
 def test_type_checkers_accept_the_examples(checker: str, tmp_path: Path) -> None:
     """Notebooks, the pages of Python and its pictures, and the examples of every function."""
     for path in NOTEBOOKS:

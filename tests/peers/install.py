@@ -1,9 +1,9 @@
 """Install the peers, each by itself: one that can't be installed here is left out, and named.
 
-    python tests/peers/install.py LOG
+    python tests/peers/install.py LOG peers
 
-The lists are the extras `peers` and `adaptors` of pyproject.toml. Why one could not be installed is in the
-log. Tests then use its recorded answers, and benchmarks leave its lines out.
+The list is an extra of pyproject.toml: `peers` or `adaptors`. Why one could not be installed is in the log. Tests then
+use its recorded answers, and benchmarks leave its lines out.
 """
 
 import subprocess
@@ -25,12 +25,11 @@ def install(requirement: str) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-def main(log: Path) -> None:
+def main(log: Path, extra: str) -> None:
     """Try every peer."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     failed = {}
-    extras = project["optional-dependencies"]
-    for requirement in (*extras["peers"], *extras["adaptors"]):
+    for requirement in project["optional-dependencies"][extra]:
         if problem := install(requirement):
             failed[requirement] = problem
     log.write_text("".join(f"{name}\n{problem}\n" for name, problem in failed.items()), encoding="utf-8")
@@ -40,4 +39,4 @@ def main(log: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -26,6 +26,20 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
 )
 """Peers that Python imports, and the distribution that each comes with."""
 
+ADAPTED = frozenset(
+    {
+        "anywidget",
+        "autojudge_base",
+        "basedpyright",
+        "datasets",
+        "ir_datasets",
+        "mlcroissant",
+        "pyarrow",
+        "pyterrier",
+    }
+)
+"""What the extra `adaptors` brings: `make test-long` installs it, and runs the tests that need it."""
+
 PROGRAM = "trec_eval"
 NODE_PACKAGE = "oidc-provider"  # which npm fetches for its test
 PEERS = (PROGRAM, *PACKAGES)

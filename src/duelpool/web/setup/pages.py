@@ -44,7 +44,12 @@ SENT = (
     ("qrels", "Grades", "topic 0 docno grade", False),
     ("topics", "Questions", "id<tab>text, JSON lines, or TREC topics", False),
     ("texts", "Texts", "id<tab>text, or JSON lines with id and text", False),
-    ("tests", "Test pairs", "topic better worse; for answers, rows with question_id, better and worse", False),
+    (
+        "tests",
+        "Test pairs",
+        "topic better worse; for answers, rows with question_id, better and worse",
+        False,
+    ),
     ("prefs", "Earlier preferences", "their items form the pools", False),
     ("groups", "Groups of runs", "run group", False),
     (
