@@ -24,7 +24,8 @@ ON_THE_WAY = {
 def test_readers_survive_nearly_valid_files(name: str, tmp_path: Path) -> None:
     assert try_on(name, READERS[name][1][0], tmp_path) == "read"
     outcomes = fuzz(name, 10, None, tmp_path)
-    assert outcomes["refused with its line"] + outcomes["refused as a whole"], outcomes
+    refused = outcomes["refused with its line"] + outcomes["refused as a whole"]
+    assert refused or name == "check_runs", outcomes  # which lists what is wrong instead
 
 
 def test_every_reader_of_files_is_tried() -> None:

@@ -1,5 +1,7 @@
 """Strengths of systems from votes: the fit, ties, errors by question, ranks for all at once, and what is settled."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -207,3 +209,13 @@ def test_a_line_of_the_plan_is_crossed_by_chance_as_often_as_stated() -> None:
     limit = within_plan(information / steps, 0.95, 1e9)
     crossed = (walks / np.sqrt(information) > limit).any(axis=1).mean()
     assert 0.035 < crossed < 0.055
+
+
+@pytest.mark.parametrize("freedom", [2.0, 1000.0])
+def test_a_difference_without_an_error_but_for_rounding_settles_nothing(freedom: float) -> None:
+    contest = fit_contest(drawn(np.random.default_rng(5)))
+    root = np.array([[0.4, 0.1], [0.4, 0.1 + 1e-17], [-0.4, -0.2], [-0.4, 0.0]])
+    alike = replace(contest, covariance=root @ root.T, freedom=freedom)
+    first, last = alike.ranks()
+    assert (last >= first).all()
+    assert not alike.above()[0, 1]

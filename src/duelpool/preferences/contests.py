@@ -31,6 +31,8 @@ _LOOSE = (
 )
 _FLOOR = 0.5  # of the variance that independent votes would have
 _NUMBERS = 2_000_000  # of the matrices that are solved together
+_ROUNDED = 1e-12  # of the largest variance of a difference: a smaller one is 0, but for rounding
+_LARGE = 1e30  # more standard errors than any difference has
 _DRAWS = 4000
 _AT_ONCE = 500
 _FEW = 100  # clusters
@@ -260,8 +262,8 @@ def _quantile(level: float, freedom: float) -> float:
 
 def _of_differences(covariance: Floats) -> Floats:
     own = np.diag(covariance)
-    found: Floats = np.maximum(own[:, None] + own[None, :] - 2 * covariance, 0.0)
-    return found
+    found: Floats = own[:, None] + own[None, :] - 2 * covariance
+    return np.where(found > _ROUNDED * found.max(initial=0.0), found, 0.0)
 
 
 def _standardised(contest: Contest, one: Ints, other: Ints, seed: int) -> Singles:
@@ -282,7 +284,9 @@ def _standardised(contest: Contest, one: Ints, other: Ints, seed: int) -> Single
             errors = clusters.transpose(0, 2, 1) @ clusters / contest.freedom
             own = np.einsum("dii->di", errors)
             spread = np.sqrt(np.maximum(own[:, one] + own[:, other] - 2 * errors[:, one, other], 1e-300))
-            draws[start : start + _AT_ONCE] = np.where(np.isfinite(scale), gap / spread, 0.0)
+            draws[start : start + _AT_ONCE] = np.minimum(
+                np.where(np.isfinite(scale), gap / spread, 0.0), _LARGE
+            )
         else:
             spread = np.sqrt(rng.chisquare(contest.freedom, _AT_ONCE) / contest.freedom)
             draws[start : start + _AT_ONCE] = gap / scale / spread[:, None]
