@@ -111,4 +111,5 @@ def test_the_shell_completes_commands_and_options(monkeypatch: pytest.MonkeyPatc
     assert completed("duelpool ") == list(COMMANDS)
     assert completed("duelpool camp") == ["campaigns"]
     assert "--strategy" in completed("duelpool simulate --str")
-    assert "duelpool" in CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="duelpool").output
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    assert "duelpool" in CliRunner().invoke(app, ["--show-completion"], prog_name="duelpool").output

@@ -64,7 +64,8 @@ def test_a_whole_assignment_by_keyboard_alone(site: Site, people: People) -> Non
         else:
             keyboard.press("ArrowLeft")
         person.page.wait_for_selector(".feedback." + ("right" if number == 1 else "wrong"))
-        keyboard.press("Enter")  # the focus is there
+        person.page.wait_for_selector('button[name="go_on"]:focus')
+        keyboard.press("Enter")
     assert person.judge_on(better, by_key) == 13
     assert person.state == "feedback"
     person.tab_to('input[name="confidence"]')
