@@ -3,12 +3,11 @@
 import sys
 from typing import Any
 
+import pandas
 import pytest
 
 from duelpool.adaptors.pyterrier import pooled, run_of, scored, scores_of
 from duelpool.errors import BadParameter, MissingExtra
-
-pandas = pytest.importorskip("pandas")
 
 TOPICS = pandas.DataFrame({"qid": ["1", "2"], "query": ["what", "why"]})
 QRELS = pandas.DataFrame(

@@ -632,3 +632,13 @@ def test_each_run_file_is_read_once(folder: Path) -> None:
     words = ["evaluate", str(folder / "qrels.txt"), *runs, "-m", "ndcg@10", "-m", "AP"]
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_intervals_of_shares_stay_between_0_and_1() -> None:
+    truth = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
+    run = {"1": ["a"], "2": ["a"], "3": ["b", "a"]}
+    scores = duelpool.evaluate(truth, {"run": run}, ["RR", "DCG@10"], interval="t")
+    rr, dcg = scores.rows
+    assert (rr.low, rr.high) == (pytest.approx(0.116, abs=0.001), 1.0)
+    assert dcg.high is not None
+    assert dcg.high > 1

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.releases import anonymous
 from duelpool.campaign.releases.anonymous import KEPT, LOOKS_LIKE, IdentifyingText, new_names, write_anonymous
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.codebook import JUDGMENTS
+from duelpool.campaign.views.exports import CSV_COLUMNS, judgment_cells
 from duelpool.records import Judgment, Outcome, Pool, Topic
 from duelpool.store import open_store
 from support.campaigns import make_campaign
@@ -54,6 +57,25 @@ def test_a_release_names_no_person(campaign: Campaign, tmp_path: Path) -> None:
     assert set(table.get_column("day").to_list()) == {0}
     codebook = (tmp_path / "release" / "CODEBOOK.md").read_text()
     assert all(f"| `{name}` | {JUDGMENTS[name].type} |" in codebook for name in KEPT)
+
+
+def test_days_are_counted_from_the_first_judgment(
+    campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def later(*given: Any) -> Iterator[list[object]]:
+        for row, day in zip(judgment_cells(*given), ("2026-02-27", "2026-03-02", "2026-02-28"), strict=True):
+            yield [
+                f"{day}T23:59:00Z" if name == "time" else value
+                for name, value in zip(CSV_COLUMNS, row, strict=True)
+            ]
+
+    monkeypatch.setattr(anonymous, "judgment_cells", later)
+    write_anonymous(campaign, str(tmp_path / "release"))
+    assert pl.read_parquet(tmp_path / "release" / "judgments.parquet").get_column("day").to_list() == [
+        0,
+        3,
+        1,
+    ]
 
 
 def test_new_names_follow_the_seed_and_not_the_old_ones() -> None:
