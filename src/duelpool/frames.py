@@ -101,6 +101,6 @@ def short_repr(record: Any) -> str:
     return f"{type(record).__name__}({', '.join(shown)})"
 
 
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun: `1 topic`, `2,000 topics`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def counted(number: int, what: str, several: str = "") -> str:
+    """Return a number with its noun: `1 topic`, `2,000 topics`; `several` where the plural isn't made with an s."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"

@@ -15,7 +15,7 @@ import duelpool_reproduce
 SOURCE = Path(duelpool.__file__).parent
 REPRODUCE = Path(duelpool_reproduce.__file__).parent
 
-GROUND = ("errors", "durable", "plugins", "seeds", "arrays", "shares", "frames", "records")
+GROUND = ("errors", "durable", "plugins", "seeds", "arrays", "shares", "frames", "labels", "records")
 # From the lowest up: a package imports only those named here, all of which are above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "arrays": (),
     "shares": ("arrays",),
     "frames": ("errors",),
+    "labels": (),
     "records": ("errors", "frames"),
     "net": ("errors",),
     "files": GROUND,

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from duelpool.errors import DuelpoolError
+from duelpool.frames import counted
 from duelpool.web.i18n import FIRST, Catalogue, catalogue, choose, languages
 from duelpool.web.judging import passages
 from duelpool.web.server.guard import status_of
@@ -40,7 +41,9 @@ TEMPLATE_OF = {
 
 @cache
 def _environment() -> Environment:
-    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
+    environment.filters["counted"] = counted
+    return environment
 
 
 def _static_files() -> dict[str, bytes]:

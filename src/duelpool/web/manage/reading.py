@@ -1,17 +1,19 @@
 """What the dashboard's pages and the API both show: topics, pairs, assessors, ledger and log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from duelpool.access import audit_log, limits
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.views.history_pages import LinePlace, ledger_entries, lines_as_json, newest_lines
+from duelpool.campaign.views.labels import item_labels
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
 from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound
 from duelpool.campaign.work import holding
 from duelpool.errors import UnknownName
+from duelpool.labels import Label, id_prefix, label_of
 from duelpool.records import Passage
 from duelpool.store import Reading, holdings, log
 from duelpool.store.leases import EXTENSIONS
@@ -160,6 +162,18 @@ def pair(dashboard: Dashboard, topic: str, a: str, b: str) -> PairDetail:
     tally = next((each for each in tallies if (each.a, each.b) == (a, b)), None)
     left, right = texts(dashboard, (a, b))
     return PairDetail(tally, question.text, left, right, list(votes))
+
+
+def labels(dashboard: Dashboard, items: Iterable[str]) -> dict[str, Label]:
+    """Return the labels of the items that a page shows, read in one query."""
+    return dashboard.campaign.read(lambda tx: item_labels(tx, items))
+
+
+def topic_labels(dashboard: Dashboard, topics: Iterable[str]) -> dict[str, Label]:
+    """Return the labels of the topics that a page shows: their questions, and what tells their ids apart."""
+    own = {view.status.topic: view.status.text for view in dashboard.watch.look().topics}
+    prefix = id_prefix(list(own))
+    return {each: label_of(each, own.get(each, ""), prefix=prefix) for each in topics}
 
 
 def texts(dashboard: Dashboard, items: Sequence[str]) -> list[PassageText]:
