@@ -22,7 +22,7 @@ from duelpool.plots import (
 )
 from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.panels import Bars, panels
-from duelpool.plots.pictures import svg_text
+from duelpool.plots.pictures import drawing, name_points, svg_text
 from duelpool.report import Table
 from duelpool.shares import wilson
 from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
@@ -185,3 +185,21 @@ def test_problems_that_state_too_much_are_marked() -> None:
     assert [label.get_text() for label in left.get_yticklabels()] == list(rows)
     assert names_in(right) == ["all problems"]
     assert stated_and_right(rows, 0.1, []).axes[1].get_legend() is None
+
+
+def test_names_of_points_stay_within_the_picture_and_apart() -> None:
+    figure, axes = drawing("x", "y", width=5, height=5)
+    points = {
+        "a-long-name-of-a-run": (0.98, 0.5),
+        "another-long-name": (0.97, 0.5),
+        "near-it": (0.96, 0.49),
+        "left": (0.0, 0.9),
+    }
+    axes.plot([0, 1], [0, 1], ".")
+    name_points(axes, points)
+    figure.canvas.draw()
+    inside = axes.get_window_extent()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 4
+    assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in boxes)
+    assert not any(a.overlaps(b) for at, a in enumerate(boxes) for b in boxes[:at])

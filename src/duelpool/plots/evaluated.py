@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from duelpool.comparison import kendall_tau
 from duelpool.evaluation import Evaluation
 from duelpool.evaluation.systems import AVERAGE, SystemBoard
-from duelpool.plots.pictures import drawing
+from duelpool.plots.pictures import drawing, name_points
 
 
 def leaderboard(evaluation: Evaluation, measure: str | None = None) -> Figure:
@@ -58,8 +58,7 @@ def scatter(evaluation: Evaluation, x: str, y: str, label: int = 3) -> Figure:
     figure, axes = drawing(x, y, width=5.0, height=5.0)
     axes.plot(list(across.values()), list(up.values()), "o", color="tab:blue", markersize=4)
     best = {*evaluation.tables[x].order()[:label], *evaluation.tables[y].order()[:1]}
-    for run in sorted(best):
-        axes.annotate(run, (across[run], up[run]), fontsize=7, xytext=(3, -3), textcoords="offset points")
+    name_points(axes, {run: (across[run], up[run]) for run in best})
     if len(across) >= 2:
         axes.set_title(f"Kendall's τ = {kendall_tau(across, up):.3f}, {len(across)} runs", fontsize=9)
     return figure

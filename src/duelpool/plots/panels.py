@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from duelpool.errors import BadParameter
-from duelpool.plots.pictures import drawing
+from duelpool.plots.pictures import drawing, name_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,7 @@ class Scatter:
         """Draw the points."""
         across, up = zip(*self.points.values(), strict=True)
         axes.plot(across, up, "o", color="tab:blue", markersize=3)
-        for name in self.named:
-            axes.annotate(name, self.points[name], fontsize=6, xytext=(3, -3), textcoords="offset points")
+        name_points(axes, {name: self.points[name] for name in self.named}, 6)
         axes.set_xlabel(self.x)
         axes.set_ylabel(self.y)
 

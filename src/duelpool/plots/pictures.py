@@ -1,6 +1,7 @@
 """Figures, and their files: SVG, PNG or PDF, by the ending of the name."""
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,24 @@ def drawing(x: str, y: str, *, width: float = 7.0, height: float = 4.5) -> tuple
     axes.set_ylabel(y)
     axes.grid(alpha=0.3)
     return figure, axes
+
+
+def name_points(axes: Axes, points: Mapping[str, tuple[float, float]], size: int = 7) -> None:
+    """Name points of a picture: to their left in its right half, and never on top of each other."""
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    apart = (top - bottom) * 1.4 * size / 72 * axes.figure.dpi / axes.get_window_extent().height
+    lowest: dict[bool, float] = {}
+    for name, (x, y) in sorted(points.items(), key=lambda each: (-each[1][1], each[0])):
+        beyond = x > (left + right) / 2
+        place = min(y, lowest.get(beyond, top) - apart) if beyond in lowest else y
+        lowest[beyond] = place
+        axes.annotate(
+            name,
+            (x, place),
+            fontsize=size,
+            xytext=(-5 if beyond else 5, 0),
+            textcoords="offset points",
+            ha="right" if beyond else "left",
+            va="center",
+        )
