@@ -22,7 +22,7 @@ STYLE = $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 # Compiled once, not in each of the many processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: build/plain help setup browser demo test test-long test-statistics test-all test-lowest lint docs notebooks stress bench record dist check-dist check-tag lock sbom licences \
+.PHONY: build/plain help setup browser demo test test-long test-statistics test-all test-lowest lint docs pictures notebooks stress bench record dist check-dist check-tag lock sbom licences \
 	clean
 
 help:  ## show what there is to make
@@ -129,6 +129,9 @@ stress: $(VENV)/.ready browser  ## kills, power cuts, full disks, cut networks, 
 
 docs: $(VENV)/.documented  ## the documentation as a static site, in build/site
 	@$(BIN)/python docs/site/build.py build/site
+
+pictures: $(VENV)/.ready browser  ## every page at 1280 and 390 pixels, light and dark, in build/pictures; PAGES="topics pair" picks
+	@$(BIN)/python tests/screens_dashboard.py --every $(PAGES)
 
 notebooks: $(VENV)/.ready  ## run the notebooks again, and draw the gallery's pictures again
 	@$(BIN)/python docs/site/notebooks.py

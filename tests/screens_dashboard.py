@@ -1,23 +1,34 @@
-"""Takes the pictures of the dashboard that the documentation shows.
+"""Takes pictures of the pages: those of the dashboard that the documentation shows, or all pages to look at.
 
-python tests/screens_dashboard.py
+python tests/screens_dashboard.py                        the documentation's pictures, in docs/pictures
+python tests/screens_dashboard.py --every                every page on the realistic campaigns, in build/pictures
+python tests/screens_dashboard.py --every topics pair    these pages alone; `make pictures PAGES="topics pair"` too
+
+Every page is taken whole, at 1280 and 390 pixels, light and dark: build/pictures/topics-1280-dark.png. What is wrong
+with its layout at any width is printed. The pages are the rows of `PAGES` in tests/support/every_page.py.
 """
 
+import argparse
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import FloatRect, Page
 from typer.testing import CliRunner
 
 from duelpool.cli import app
 from duelpool.demo.story import write_collection
 from duelpool.web.setup.keys import setup_address, setup_key
 from support.browsing import People, Site, open_browser, open_site
+from support.every_page import PAGES, Tour, faults_of
 from support.managed import key_for
+from support.quick_stores import made_quickly
+from support.realistic import open_realistic
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+EVERY = Path(__file__).parents[1] / "build" / "pictures"
+TALLEST = 6000  # pixels of a picture; what is below that is cut off
 
 
 def take(page: Page, name: str) -> None:
@@ -42,7 +53,49 @@ def judged_by_a_crowd(site: Site, folder: Path) -> str:
     return str(site.app.state.campaigns.all()[0].id)
 
 
+def take_every(names: list[str]) -> int:
+    """Take pictures of these pages of the realistic campaigns, or of all."""
+    EVERY.mkdir(parents=True, exist_ok=True)
+    with (
+        made_quickly(),
+        tempfile.TemporaryDirectory() as name,
+        open_browser() as browser,
+        open_realistic(Path(name)) as realistic,
+    ):
+        people = People(browser, realistic.site)
+        person = people()
+        tour = Tour(realistic, Path(name))
+        tour.sign_in(person.context)
+        page = person.page
+        for each in [each for each in PAGES if not names or each in names]:
+            PAGES[each](tour, page)
+            for width in (1280, 390):
+                page.set_viewport_size({"width": width, "height": 800})
+                for scheme in ("light", "dark"):
+                    page.emulate_media(color_scheme=scheme)
+                    path = EVERY / f"{each}-{width}-{scheme}.png"
+                    height = min(TALLEST, page.evaluate("document.documentElement.scrollHeight"))
+                    area: FloatRect = {"x": 0, "y": 0, "width": width, "height": height}
+                    page.screenshot(path=path, animations="disabled", full_page=True, clip=area)
+            page.emulate_media(color_scheme="light")
+            faults = [fault for kind in faults_of(page).values() for fault in kind]
+            print(f"{each}: {len(faults)} faults", *faults[:5], sep="\n    ")
+        people.close()
+    print(f"The pictures are in {EVERY}.")
+    return 0
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description="Take pictures of the pages.")
+    parser.add_argument(
+        "--every", nargs="*", choices=tuple(PAGES), metavar="PAGE", help="all pages, or these"
+    )
+    given = parser.parse_args()
+    return take_pictures() if given.every is None else take_every(given.every)
+
+
+def take_pictures() -> int:
+    """Take the documentation's pictures."""
     with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
         folder = Path(name)
         write_collection(folder, seed=1)
