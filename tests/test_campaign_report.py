@@ -1,6 +1,5 @@
 """The report on a campaign: complete, safe, and equal to the campaign's figures."""
 
-import base64
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +15,8 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import chapters
 from duelpool.cli import app
 from duelpool.records import Pool, Topic
-from duelpool.report import Chapter, Fact, Picture, Table, html_page
+from duelpool.report import Chapter, Fact, Table, html_page
+from duelpool.report.charts import ChartRow, Mark, interval_chart
 from duelpool.store import open_store
 from support.browsing import plain
 from support.campaigns import make_campaign
@@ -45,13 +45,15 @@ class Seen(HTMLParser):
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_texts_are_escaped(text: str) -> None:
     table = Table((text,), ((text,),), caption=text)
-    chapter = Chapter(text, (text,), (Picture("<svg/>", text),), (table,), (text,))
+    chapter = Chapter(
+        text, (text,), (interval_chart(text, [ChartRow(text, (Mark(0.5),))]),), (table,), (text,)
+    )
     seen = Seen(html_page(text, text, [Fact(text, text)], [chapter]))
-    assert seen.words.count(text) == 12
-    (image,) = (attributes for tag, attributes in seen.elements if tag == "img")
-    assert image["alt"] == text
-    allowed = "html head meta title style body header h1 p dl div dt dd nav ul li a main section h2 img table"
-    allowed += " caption thead tbody tr th td pre code"
+    assert seen.words.count(text) == 13
+    (drawn,) = (attributes for tag, attributes in seen.elements if attributes.get("class") == "chart")
+    assert drawn["aria-label"] == text
+    allowed = "html head meta title style body header h1 p dl div dt dd nav ul li a main section h2 table"
+    allowed += " caption thead tbody tr th td pre code figure svg line circle text span"
     assert {tag for tag, _ in seen.elements} <= set(allowed.split())
 
 
@@ -111,12 +113,6 @@ def test_a_report_without_a_store_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(tmp_path / "none.db"), "-o", str(tmp_path / "r.html")])
     assert done.exit_code == 2
     assert not (tmp_path / "r.html").exists()
-
-
-def test_pictures_are_embedded(tmp_path: Path) -> None:
-    page = html_page("t", "", [], [Chapter("c", pictures=(Picture("<svg>é</svg>", "a thing"),))])
-    (data,) = re.findall(r"base64,([^\"]+)", page)
-    assert base64.b64decode(data).decode() == "<svg>é</svg>"
 
 
 def test_missing_figures_are_empty_cells() -> None:

@@ -13,12 +13,17 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation
 from duelpool.evaluation.side_by_side import side_by_side
 from duelpool.evaluation.systems import SystemBoard
-from duelpool.leaderboard.live import Board, LiveLeaderboard
+from duelpool.leaderboard.charts import (
+    board_chart,
+    history_chart,
+    history_table,
+    systems_chart,
+    systems_chart_by_side,
+)
+from duelpool.leaderboard.live import Board, History, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.leaderboard.systems import boards as system_boards
-from duelpool.plots import history_lines, strengths, svg_text
-from duelpool.plots import leaderboard as leaderboard_figure
-from duelpool.report import Cell, Chapter, Fact, Picture, Table
+from duelpool.report import Cell, Chapter, Fact, Table
 from duelpool.store import holdings
 
 MEASURES = ("RR", "Compat(p=0.8)")
@@ -74,24 +79,24 @@ def _systems(campaign: Campaign) -> list[Chapter]:
         beside = both.get(board.criterion)
         if beside is None:
             by = "" if board.judges == "all" else f", by {board.judges}"
-            picture = Picture(
-                svg_text(strengths(board)),
-                "Each system's strength with its 95 % interval; 1000 is the average.",
-            )
             words = (board.headline, *board.notes())
-            chapters.append(Chapter(f"{title}{by}", words, (picture,), tuple(_board_tables(board))))
+            drawn = (systems_chart(board.rows),)
+            chapters.append(Chapter(f"{title}{by}", words, drawn, tuple(_board_tables(board))))
         elif board.judges == "people":
-            picture = Picture(
-                svg_text(strengths(beside.people, beside.models)),
-                "Each system's strength with its 95 % interval, by people (dots) and by models (squares).",
-            )
             tables = [replace(beside.table(), caption="People and models side by side", cards=True)]
             for each in (beside.people, beside.models):
                 own = _board_tables(each)
                 own[0] = replace(own[0], folded=True)
                 tables += [replace(table, caption=f"{table.caption}, by {each.judges}") for table in own]
             words = (*beside.headlines(), str(beside), *beside.notes())
-            chapters.append(Chapter(f"{title}, by people and models", words, (picture,), tuple(tables)))
+            chapters.append(
+                Chapter(
+                    f"{title}, by people and models",
+                    words,
+                    (systems_chart_by_side(beside.rows),),
+                    tuple(tables),
+                )
+            )
     return chapters
 
 
@@ -113,28 +118,18 @@ def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> 
         doubt = f"Not significantly below it (paired t-test, corrected for all pairs): {', '.join(rivals)}."
     else:
         doubt = "Every other run is significantly below it (paired t-test, corrected for all pairs)."
-    pictures = [
-        Picture(
-            svg_text(leaderboard_figure(scored)),
-            f"Each run's mean {board.measure} with its 95 % interval; {first.run} leads.",
-        )
-    ]
+    charts = [board_chart(board.rows, board.measure)]
+    tables = [replace(scored.table(), caption="Means with their 95 % intervals")]
     points = leaderboard.growth(board.measure)
     if len(points) >= FEW:
-        lines = {
-            row.run: [(point.judgments, point.means.get(row.run)) for point in points] for row in board.rows
-        }
-        pictures.append(
-            Picture(
-                svg_text(history_lines(lines, f"mean {board.measure}")),
-                f"Each run's mean {board.measure} as judgments came in.",
-            )
-        )
+        history, ranked = History(board.measure, points, ready=True), [row.run for row in board.rows]
+        charts.append(history_chart(history, ranked))
+        tables.append(history_table(history, ranked))
     return Chapter(
         "Leaderboard",
         (f"{first.run} leads by {board.measure} over {board.topics} topics. {doubt}",),
-        tuple(pictures),
-        (replace(scored.table(), caption="Means with their 95 % intervals"),),
+        tuple(charts),
+        tuple(tables),
     )
 
 

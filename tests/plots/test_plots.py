@@ -22,7 +22,7 @@ from duelpool.plots import (
 )
 from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.panels import Bars, panels
-from duelpool.plots.pictures import drawing, name_points, svg_text
+from duelpool.plots.pictures import drawing, name_points
 from duelpool.report import Table
 from duelpool.shares import wilson
 from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
@@ -167,11 +167,6 @@ def test_bar_without_a_value_leaves_its_place_empty() -> None:
     assert isinstance(bar, Rectangle)
     assert bar.get_x() + bar.get_width() / 2 == pytest.approx(1.0)
     assert bar.get_height() == pytest.approx(2.0)
-
-
-def test_svg_text_is_reproducible() -> None:
-    one, again = (svg_text(panels([Bars("title", "y", ("a", "b"), {"one": (1.0, 2.0)})])) for _ in range(2))
-    assert one == again
 
 
 def test_problems_that_state_too_much_are_marked() -> None:

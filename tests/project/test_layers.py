@@ -51,7 +51,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "agreements": (*GROUND, "files", "preferences", "comparison", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "preferences", "strategies", "measures", "comparison", "report"),
     "submissions": (*GROUND, "files", "comparison", "report", "evaluation"),
-    "leaderboard": (*GROUND, "files", "measures", "comparison", "store", "campaign", "evaluation"),
+    "leaderboard": (
+        *GROUND,
+        *("files", "measures", "comparison", "store", "campaign", "report", "evaluation"),
+    ),
     "setup": (
         *GROUND,
         *(
@@ -73,7 +76,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "plots": (*GROUND, "files", "comparison", "budget", "agreements", "simulation", "evaluation"),
     "campaign_report": (
         *GROUND,
-        *("store", "campaign", "report", "agreements", "evaluation", "leaderboard", "plots"),
+        *("store", "campaign", "report", "agreements", "evaluation", "leaderboard"),
     ),
     "web": (
         *GROUND,

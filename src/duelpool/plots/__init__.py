@@ -2,9 +2,9 @@
 
 from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.budgets import errors_by_budget
-from duelpool.plots.evaluated import history_lines, leaderboard, scatter, strengths
+from duelpool.plots.evaluated import leaderboard, scatter, strengths
 from duelpool.plots.panels import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels
-from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure, svg_text
+from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure
 from duelpool.plots.records import plot
 from duelpool.plots.simulated import (
     bars_beside,
@@ -31,7 +31,6 @@ __all__ = [
     "found_by_budget",
     "found_curve",
     "growth_curve",
-    "history_lines",
     "judgments_by_size",
     "leaderboard",
     "panels",
@@ -43,5 +42,4 @@ __all__ = [
     "scorecard",
     "stated_and_right",
     "strengths",
-    "svg_text",
 ]

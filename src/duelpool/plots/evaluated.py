@@ -1,6 +1,4 @@
-"""Pictures of an evaluation: a leaderboard with intervals, how it came about, and one measure against another."""
-
-from collections.abc import Mapping, Sequence
+"""Pictures of an evaluation: a leaderboard with intervals and one measure against another."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -29,26 +27,17 @@ def leaderboard(evaluation: Evaluation, measure: str | None = None) -> Figure:
     return figure
 
 
-def strengths(board: SystemBoard, models: SystemBoard | None = None) -> Figure:
-    """Draw each system's strength with its interval, the strongest on top; `models` are drawn below those of people."""
-    order = list(
-        reversed(board.order if models is None else {**dict.fromkeys((*board.order, *models.order))})
-    )
-    height = 0.22 if models is None else 0.3
-    figure, axes = drawing("strength", "", width=6.4, height=max(2.0, height * len(order) + 1))
-    place = {system: at for at, system in enumerate(order)}
-    drawn = [(board, "tab:blue", "o", 0.0 if models is None else 0.18, "people")]
-    drawn += [] if models is None else [(models, "tab:orange", "s", -0.18, "models")]
-    for each, colour, mark, shift, name in drawn:
-        places = np.array([place[row.system] + shift for row in each.rows])
-        ends = np.array([(row.elo_low, row.elo_high) for row in each.rows])
-        axes.hlines(places, ends[:, 0], ends[:, 1], color=colour, alpha=0.4, linewidth=2)
-        axes.plot([row.elo for row in each.rows], places, mark, color=colour, markersize=4, label=name)
+def strengths(board: SystemBoard) -> Figure:
+    """Draw each system's strength with its interval, the strongest on top."""
+    rows = list(reversed(board.rows))
+    figure, axes = drawing("strength", "", width=6.4, height=max(2.0, 0.22 * len(rows) + 1))
+    places = np.arange(len(rows))
+    ends = np.array([(row.elo_low, row.elo_high) for row in rows]).reshape(-1, 2)
+    axes.hlines(places, ends[:, 0], ends[:, 1], color="tab:blue", alpha=0.4, linewidth=2)
+    axes.plot([row.elo for row in rows], places, "o", color="tab:blue", markersize=4)
     axes.axvline(AVERAGE, color="0.8", linewidth=1, zorder=0)
-    axes.set_yticks(np.arange(len(order)), order, fontsize=7)
-    axes.set_ylim(-0.7, len(order) - 0.3)
-    if models is not None:
-        axes.legend(fontsize=7, frameon=False, loc="lower right")
+    axes.set_yticks(places, [row.system for row in rows], fontsize=7)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
     return figure
 
 
@@ -61,19 +50,4 @@ def scatter(evaluation: Evaluation, x: str, y: str, label: int = 3) -> Figure:
     name_points(axes, {run: (across[run], up[run]) for run in best})
     if len(across) >= 2:
         axes.set_title(f"Kendall's τ = {kendall_tau(across, up):.3f}, {len(across)} runs", fontsize=9)
-    return figure
-
-
-def history_lines(
-    lines: Mapping[str, Sequence[tuple[int, float | None]]], label: str, named: int = 8
-) -> Figure:
-    """Draw each run's score against the judgments that were in; the first few runs are named."""
-    figure, axes = drawing("judgments", label, width=6.4, height=3.6)
-    for at, (run, points) in enumerate(lines.items()):
-        known = [(judgments, value) for judgments, value in points if value is not None]
-        if known:
-            style = {"label": run} if at < named else {"color": "0.8", "zorder": 1}
-            axes.plot(*zip(*known, strict=True), linewidth=1.4, **style)
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    axes.set_ylim(bottom=0)
     return figure

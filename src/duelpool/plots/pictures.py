@@ -30,14 +30,6 @@ def save_figure(figure: Figure, path: Path | str) -> None:
         figure.savefig(written, format=place.suffix[1:], dpi=150, metadata=metadata)
 
 
-def svg_text(figure: Figure) -> str:
-    """Return a figure as SVG, the same text for the same record."""
-    text = io.StringIO()
-    with rc_context({"svg.hashsalt": "duelpool", "svg.fonttype": "path"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
-
-
 def refuse_unknown_format(path: Path) -> None:
     """Refuse a file name that doesn't say in which format to draw."""
     if path.suffix not in FORMATS:

@@ -1,6 +1,6 @@
 """Tables as text, and reports as one HTML page."""
 
-from duelpool.report.page import Chapter, Fact, Picture, html_page
+from duelpool.report.page import Chapter, Fact, html_page
 from duelpool.report.tables import (
     Cell,
     Table,
@@ -19,7 +19,6 @@ __all__ = [
     "Cell",
     "Chapter",
     "Fact",
-    "Picture",
     "Table",
     "cell_text",
     "csv_text",

@@ -1,15 +1,16 @@
-"""A report as one HTML file: chapters with text, pictures and tables.
+"""A report as one HTML file: chapters with text, charts and tables.
 
 The page loads nothing from a server, runs no script, and prints as it looks.
 """
 
-import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
 
+from duelpool.report import charts
+from duelpool.report.charts import Chart
 from duelpool.report.tables import Table, html_text
 
 
@@ -22,27 +23,19 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A drawing as SVG text; `words` are its text alternative."""
-
-    svg: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Chapter:
-    """A section of the page: paragraphs (`words`), pictures, tables and commands."""
+    """A section of the page: paragraphs (`words`), charts, tables and commands."""
 
     title: str
     words: tuple[str, ...] = ()
-    pictures: tuple[Picture, ...] = ()
+    charts: tuple[Chart, ...] = ()
     tables: tuple[Table, ...] = ()
     commands: tuple[str, ...] = field(default=())
 
 
 def html_page(title: str, lead: str, facts: Sequence[Fact], chapters: Sequence[Chapter]) -> str:
     """Return the whole page."""
-    style = (resources.files("duelpool.report") / "page.css").read_text(encoding="utf-8")
+    style = (resources.files("duelpool.report") / "page.css").read_text(encoding="utf-8") + charts.style()
     names = _anchors([chapter.title for chapter in chapters])
     listed = "".join(
         f'<li><a href="#{name}">{escape(chapter.title)}</a></li>'
@@ -72,16 +65,12 @@ def _anchors(titles: Sequence[str]) -> list[str]:
 
 def _chapter(name: str, chapter: Chapter) -> str:
     words = "".join(f"<p>{escape(each)}</p>" for each in chapter.words)
-    pictures = "".join(_picture(each) for each in chapter.pictures)
+    drawn = "".join(f"<figure>{each}</figure>" for each in chapter.charts if each)
     tables = "".join(_table(each) for each in chapter.tables)
     commands = "".join(f"<pre><code>{escape(each)}</code></pre>" for each in chapter.commands)
-    return f'<section id="{name}"><h2>{escape(chapter.title)}</h2>{words}{pictures}{tables}{commands}</section>\n'
-
-
-def _picture(picture: Picture) -> str:
-    # As an image of its own, so that the ids of two drawings can't clash.
-    data = base64.b64encode(picture.svg.encode()).decode("ascii")
-    return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.words)}">'
+    return (
+        f'<section id="{name}"><h2>{escape(chapter.title)}</h2>{words}{drawn}{tables}{commands}</section>\n'
+    )
 
 
 def _table(table: Table) -> str:

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from duelpool.errors import DuelpoolError
 from duelpool.frames import counted
+from duelpool.report import charts
 from duelpool.web.i18n import FIRST, Catalogue, catalogue, choose, languages
 from duelpool.web.judging import passages
 from duelpool.web.server.guard import status_of
@@ -47,11 +48,12 @@ def _environment() -> Environment:
 
 
 def _static_files() -> dict[str, bytes]:
-    return {
+    files = {
         path.relative_to(STATIC).as_posix(): path.read_bytes()
         for path in sorted(STATIC.rglob("*"))
         if path.is_file()
     }
+    return {**files, "charts.css": charts.style().encode()}  # the report has the same
 
 
 @cache

@@ -8,9 +8,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from duelpool.leaderboard.live import BoardRow, History, Point
 from duelpool.store import open_store
-from duelpool.web.manage.charts import bars_chart, history_chart, interval_chart
 from duelpool.web.server.guard import CSP
 from support.managed import judge, key_for, managed
 from support.visitors import ORIGIN, served
@@ -146,27 +144,3 @@ def test_only_signed_notices_are_shown(app: FastAPI) -> None:
     assert "evil" not in manager.get(f"/manage/{mine}/log", params={"notice": "evil"}).text
     signed = app.state.links.sign("notice", "done <b>")
     assert "done &lt;b&gt;" in manager.get(f"/manage/{mine}/log", params={"notice": signed}).text
-
-
-# ---- charts
-
-
-def test_charts_escape_names_and_draw_every_run() -> None:
-    rows = [
-        BoardRow(at + 1, f"<run {at}>", 1 - at / 20, 0.9 - at / 20, 1.1 - at / 20, 5, at < 3)
-        for at in range(12)
-    ]
-    drawn = str(interval_chart(rows, "nDCG@10 <"))
-    assert drawn.count('class="mark') == drawn.count('class="whisker') == 12
-    assert "&lt;run 0&gt;" in drawn
-    assert "<run" not in drawn
-    assert interval_chart([], "x") == ""
-    points = tuple(
-        Point("2026-01-01T00:00:00Z", at * 10, {"a": at / 7, "<b>": None if at < 2 else 0.5})
-        for at in range(4)
-    )
-    drawn = str(history_chart(History("m", points, True)))
-    assert drawn.count("<polyline") == 2
-    assert "&lt;b&gt;" in drawn
-    assert history_chart(History("m", points[:1], True)) == ""
-    assert str(bars_chart("x", "t", {"a": 3, "b": 0}, 10)).count('class="bar') == 1

@@ -11,6 +11,7 @@ from duelpool.access import audit_log
 from duelpool.access.accounts import has_manager
 from duelpool.agreements import Votes
 from duelpool.agreements.campaigns import Looked
+from duelpool.agreements.charts import finding_chart, shares_chart
 from duelpool.agreements.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
 from duelpool.campaign.views import certainty
@@ -18,17 +19,20 @@ from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.leaderboard.charts import board_chart, history_chart, history_table
 from duelpool.leaderboard.live import Slice
 from duelpool.measures import MEASURES
 from duelpool.records import Passage
 from duelpool.recruitment.settlement import settlement_state
+from duelpool.report import charts
+from duelpool.report.charts import ChartRow, Mark
 from duelpool.store import StoreError, log
 from duelpool.web.access.links import ForgedLink
 from duelpool.web.access.passes import hide_from_others
 from duelpool.web.i18n import catalogue
 from duelpool.web.judging import passages
 from duelpool.web.judging.callers import campaigns_of, links_of
-from duelpool.web.manage import actions, charts, reading
+from duelpool.web.manage import actions, reading
 from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Choosing, ManageCaller, Viewing
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
@@ -200,6 +204,7 @@ def leaderboard(caller: Viewing) -> Response:
         raise
     except DuelpoolError as error:
         trouble = str(error)
+    ranked = [row.run for row in board.rows] if board else []
     return show(
         caller,
         "leaderboard",
@@ -215,9 +220,10 @@ def leaderboard(caller: Viewing) -> Response:
         measures=sorted(MEASURES),
         tests=tuple(TESTS),
         corrections=tuple(CORRECTIONS),
-        shades=charts.colours(list(names.values())),
-        interval_chart=charts.interval_chart(board.rows, board.measure) if board else "",
-        history_chart=charts.history_chart(history) if history else "",
+        shades=charts.colours(ranked),
+        interval_chart=board_chart(board.rows, board.measure) if board else "",
+        history_chart=history_chart(history, ranked) if history else "",
+        history_table=history_table(history, ranked) if history else None,
     )
 
 
@@ -345,7 +351,7 @@ def agreement(caller: Viewing) -> Response:
         findings=findings,
         trouble=trouble,
         tables=("preferences", "inferred", "grades", "definite", "pooled"),
-        charts={name: charts.finding_chart(each) for name, each in findings.items()},
+        charts={name: finding_chart(each) for name, each in findings.items()},
         heat=charts.heat,
     )
 
@@ -363,7 +369,8 @@ def money(caller: Viewing) -> Response:
         "Committed": spent.committed,
     }
     whole = max(spent.budget or 0, sum(parts.values()))
-    chart = charts.bars_chart("spent", "Spent and committed, of the budget", parts, whole)
+    told = {name: (amount, _money(amount, spent.currency)) for name, amount in parts.items()}
+    chart = charts.parts_chart("Spent and committed, of the budget", told, whole)
     settled = _settled(caller)
     shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
     return show(caller, "money", "money", "Money", **shown)
@@ -387,11 +394,13 @@ def _settled(caller: ManageCaller) -> dict[str, Any] | None:
 def llm(caller: Viewing) -> Response:
     """Show the language models: agreement, biases and cost."""
     models = []
-    for at, each in enumerate(caller.dashboard.models()):
-        rows = [(name, of.share, of.low, of.high) for name, of in confidences(each) if of.share is not None]
-        models.append(
-            (each, charts.shares_chart(f"model-{at}", f"Agreement of people with {each.assessor}", rows))
-        )
+    for each in caller.dashboard.models():
+        rows = [
+            ChartRow(name, (Mark(of.share, of.low, of.high),))
+            for name, of in confidences(each)
+            if of.share is not None
+        ]
+        models.append((each, shares_chart(f"Agreement of people with {each.assessor}", rows)))
     currency = caller.dashboard.campaign.settings.currency
     return show(caller, "llm", "llm", "LLM judges", models=models, currency=currency, intervals=INTERVALS)
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from markupsafe import Markup
-
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.side_by_side import SideBySide, side_by_side
 from duelpool.evaluation.systems import SystemBoard
+from duelpool.leaderboard.charts import system_strips, system_strips_by_side
+from duelpool.report.charts import Chart, heat
 from duelpool.store import StoreError
-from duelpool.web.manage import charts, systems
+from duelpool.web.manage import systems
 from duelpool.web.manage.callers import ManageCaller
 
 
@@ -34,7 +34,7 @@ def system_values(caller: ManageCaller, tag: str) -> dict[str, Any]:
         "tag": tag,
         "tags": () if kept is None else kept.tags,
         "trouble": trouble,
-        "heat": charts.heat,
+        "heat": heat,
     }
 
 
@@ -43,7 +43,7 @@ class BoardShown:
     """A leaderboard on the page: its intervals drawn, each system against the next, and who met whom."""
 
     board: SystemBoard
-    drawn: Mapping[str, Markup]
+    drawn: Mapping[str, Chart]
     neighbours: Sequence[str]
     matrix: Sequence[tuple[str, list[tuple[float, int] | None]]]
 
@@ -56,7 +56,7 @@ class BoardView:
     judges: str
     parts: Sequence[BoardShown]
     beside: SideBySide | None = None
-    drawn: Mapping[str, Markup] = field(default_factory=dict)
+    drawn: Mapping[str, Chart] = field(default_factory=dict)
 
 
 def board_views(boards: Sequence[SystemBoard]) -> list[BoardView]:
@@ -69,10 +69,10 @@ def board_views(boards: Sequence[SystemBoard]) -> list[BoardView]:
             views.append(BoardView(board.criterion, board.judges, [_shown(board)]))
         elif board.judges == "people":
             parts = [_shown(beside.people), _shown(beside.models)]
-            drawn = charts.strips_by_side(beside.rows)
+            drawn = system_strips_by_side(beside.rows)
             views.append(BoardView(board.criterion, "both", parts, beside, drawn))
     return views
 
 
 def _shown(board: SystemBoard) -> BoardShown:
-    return BoardShown(board, charts.strips(board.rows), systems.neighbours(board), systems.matrix(board))
+    return BoardShown(board, system_strips(board.rows), systems.neighbours(board), systems.matrix(board))

@@ -13,13 +13,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from duelpool.campaign.settings import SETTINGS, Settings
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.report.charts import columns_chart
 from duelpool.setup.forecasts import every_strategy
 from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.store import StoreError
 from duelpool.web.access.links import DAYS, ForgedLink
 from duelpool.web.i18n import catalogue
 from duelpool.web.judging.callers import FIELDS_AT_MOST, campaigns_of, links_of, sent
-from duelpool.web.manage import charts
 from duelpool.web.manage.keys import write_cookie as write_manager
 from duelpool.web.server.guard import CrossSite, status_of
 from duelpool.web.server.inputs import refuse_unstorable
@@ -122,6 +122,7 @@ def _show(
     own = catalogue("en")
     campaigns = campaigns_of(caller.request).all()
     options = more.pop("options", None) or shown.options
+    sizes = [(each.size, each.topics) for each in pools.sizes] if pools else []
     return _render(
         caller.request,
         "draft",
@@ -140,7 +141,7 @@ def _show(
         alarm=None if trouble is None else trouble_of(trouble),
         going=simulated is not None and simulated.state in {"waiting", "running"},
         forecasts=sorted(simulated.forecasts, key=lambda each: (-each.found, each.cost)) if simulated else [],
-        chart=charts.sizes_chart([(each.size, each.topics) for each in pools.sizes]) if pools else "",
+        chart=columns_chart("Number of topics by pool size", sizes, "topic", "items"),
         money=lambda amount: f"{amount / 100:,.2f} {Settings().currency}",
         **more,
     )
