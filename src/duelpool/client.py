@@ -65,6 +65,10 @@ class Client:
         """Return the main figures."""
         return self._get("")
 
+    def overview(self, *, blind: bool = False) -> dict[str, Any]:
+        """Return the campaign at a glance: how far, until when, who works, what needs attention, and who leads."""
+        return self._get("/overview", blind=blind)
+
     def settings(self) -> dict[str, Any]:
         """Return the settings, and the names of the runs."""
         return self._get("/settings")

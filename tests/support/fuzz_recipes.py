@@ -190,6 +190,7 @@ RECIPES: dict[str, Recipe] = {
     "POST /logout": Recipe(ACCOUNTS, form={"everywhere": ("yes", "")}, weight=0.5),
     # the dashboard
     "GET /manage/{campaign}": Recipe(("link", "nobody"), {"key": ("{{key_manage}}",)}),
+    "GET /manage/{campaign}/overview": Recipe(READING, weight=0.35),
     "GET /manage/{campaign}/leaderboard": Recipe(
         READING,
         {
@@ -258,6 +259,7 @@ RECIPES: dict[str, Recipe] = {
     "GET /api/v1/openapi.json": Recipe(("nobody",), weight=0.15),
     "GET /api/v1/campaigns": Recipe(READING),
     "GET /api/v1/campaigns/{campaign}": Recipe(READING),
+    "GET /api/v1/campaigns/{campaign}/overview": Recipe(READING, {"blind": BOOLEAN}, weight=0.35),
     "GET /api/v1/campaigns/{campaign}/settings": Recipe(READING),
     "GET /api/v1/campaigns/{campaign}/pulse": Recipe(READING),
     "GET /api/v1/campaigns/{campaign}/events": Recipe(READING, {"seconds": ("0", "0", "1", "60")}),

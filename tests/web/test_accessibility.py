@@ -95,7 +95,7 @@ def test_the_pages_of_single_sign_on_pass_axe(browser: Browser, people: People, 
         look_with_axe(page, "a page to sign in at a provider")
         page.click("text=Sign in with Example ID")
         page.click("text=Continue as anna")
-        page.wait_for_url(f"{site.address}/manage/{campaign.id}/leaderboard")
+        page.wait_for_url(f"{site.address}/manage/{campaign.id}/overview")
         page.goto(f"{site.address}/account")
         page.click("text=Sign out here")
         page.wait_for_selector("body[data-state=signed_out]")

@@ -59,6 +59,7 @@ NEEDS: dict[str, str] = {
     **{
         f"GET /manage/{{campaign}}/{page}": "read"
         for page in (
+            "overview",
             "leaderboard",
             "topics",
             "topic",
@@ -79,7 +80,15 @@ NEEDS: dict[str, str] = {
     **{
         f"GET /api/v1/campaigns/{{campaign}}/{what}": "read"
         for what in (
-            *("settings", "pulse", "events", "leaderboard", "leaderboard/history", "leaderboard/slices"),
+            *(
+                "overview",
+                "settings",
+                "pulse",
+                "events",
+                "leaderboard",
+                "leaderboard/history",
+                "leaderboard/slices",
+            ),
             "leaderboard/systems",
             *("topics", "topic", "pairs", "pair", "assessors", "assessor", "ledger", "log", "deeds"),
             *("llm", "agreement"),

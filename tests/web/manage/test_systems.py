@@ -150,6 +150,7 @@ def test_the_leaderboard_of_systems_passes_axe(site: Site, people: People) -> No
     judge_all(campaign, people=1)
     page = people().page
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/leaderboard")
     for fold in page.locator("#board details").all():
         fold.locator("summary").click()
     look_with_axe(page, "leaderboard of systems")
@@ -175,6 +176,7 @@ def test_no_column_of_the_leaderboard_is_cut(
         import_file(campaign, tmp_path / "votes.csv", by_model=True)
     page = people().page
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/leaderboard")
     page.wait_for_selector("#leaderboard")
     for width in (320, 390, 768, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 900})

@@ -296,7 +296,17 @@ RECIPES: dict[str, Recipe] = {
     ),
     **{
         f"GET /manage/{{campaign}}/{page}": _looked_at(page)
-        for page in ("leaderboard", "topics", "pairs", "assessors", "money", "log", "llm", "agreement")
+        for page in (
+            "overview",
+            "leaderboard",
+            "topics",
+            "pairs",
+            "assessors",
+            "money",
+            "log",
+            "llm",
+            "agreement",
+        )
     },
     "GET /manage/{campaign}/topic": lambda world: world.look("topic", topic="one"),
     "GET /manage/{campaign}/pair": lambda world: world.look("pair", **world.pair()),
@@ -315,7 +325,15 @@ RECIPES: dict[str, Recipe] = {
     **{
         f"GET /api/v1/campaigns/{{campaign}}/{what}": _read(what)
         for what in (
-            *("settings", "pulse", "leaderboard", "leaderboard/history", "leaderboard/slices", "topics"),
+            *(
+                "overview",
+                "settings",
+                "pulse",
+                "leaderboard",
+                "leaderboard/history",
+                "leaderboard/slices",
+                "topics",
+            ),
             "leaderboard/systems",
             *("pairs", "assessors", "ledger", "log", "deeds", "llm", "agreement"),
         )

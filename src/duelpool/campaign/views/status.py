@@ -6,7 +6,7 @@ it once; `views.watch.Watch` keeps it up to date.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,14 @@ class MoneyStatus:
     pay_per_hour: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """What keeps a campaign from going on: its kind, and a sentence about it."""
+
+    kind: str  # state, budget, tests, parked, excluded or stuck
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class CampaignStatus(Tabular):
     """The state of a campaign at one moment; a `Watch` gives each change a new `version`.
@@ -143,7 +151,7 @@ class CampaignStatus(Tabular):
     topics: tuple[TopicView, ...]
     assessors: tuple[AssessorStatus, ...]
     money: MoneyStatus
-    blocks: tuple[str, ...]
+    hindrances: tuple[Hindrance, ...]
     active: int
     left_choices: int
     right_choices: int
@@ -178,6 +186,11 @@ class CampaignStatus(Tabular):
     def total(self, name: str) -> int:
         """Return the sum of a figure over all topics."""
         return sum(int(getattr(topic, name)) for topic in self.topic_statuses)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """What keeps the campaign from going on, in sentences."""
+        return tuple(each.sentence for each in self.hindrances)
 
     @property
     def done(self) -> bool:
@@ -537,8 +550,8 @@ def campaign_status(
         topics=tuple(topics),
         assessors=people,
         money=spent,
-        blocks=tuple(
-            _blocks(settings, state, topics=topics, people=people, spent=spent, test_pairs=test_pairs)
+        hindrances=tuple(
+            _hindrances(settings, state, topics=topics, people=people, spent=spent, test_pairs=test_pairs)
         ),
         active=active,
         left_choices=sum(own.left for own in tallies.values()),
@@ -568,7 +581,7 @@ def _assessor(name: str, row: AssessorRow | None, tally: AssessorTally, pay: int
     )
 
 
-def _blocks(
+def _hindrances(
     settings: Settings,
     state: str,
     *,
@@ -576,23 +589,33 @@ def _blocks(
     people: Sequence[AssessorStatus],
     spent: MoneyStatus,
     test_pairs: int,
-) -> list[str]:
-    """Say in sentences what keeps a campaign from going on."""
+) -> Iterator[Hindrance]:
+    """Yield what keeps a campaign from going on."""
     if all(view.status.done for view in topics):
-        return []
-    blocks: list[str] = []
+        return
     if state != "open":
-        blocks.append(f"The campaign is {state}: no questions are asked.")
+        yield Hindrance("state", f"The campaign is {state}: no questions are asked.")
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
-            blocks.append("The budget doesn't cover another assignment.")
+            yield Hindrance("budget", "The budget doesn't cover another assignment.")
         if settings.tests and settings.stage != "grading" and test_pairs < settings.tests:
-            blocks.append(f"An assignment takes {settings.tests} test pairs, and there are {test_pairs}.")
+            needed = counted(settings.tests, "test pair")
+            are = "there is 1" if test_pairs == 1 else f"there are {test_pairs}"
+            yield Hindrance("tests", f"An assignment takes {needed}, and {are}.")
     if parked := sum(view.status.parked for view in topics):
-        blocks.append(f"{parked} pairs are parked: {settings.parked_after} people could not judge them.")
+        are = "pair is" if parked == 1 else "pairs are"
+        people_who = counted(settings.parked_after, "person", "people")
+        yield Hindrance(
+            "parked",
+            f"{parked:,} {are} parked: {people_who} could not judge {'it' if parked == 1 else 'them'}.",
+        )
     if people and all(each.state == "excluded" for each in people):
-        blocks.append("Every assessor is excluded.")
+        yield Hindrance("excluded", "Every assessor is excluded.")
     stuck = [view.status.topic for view in topics if view.status.waits == NOTHING_TO_ASK]
     if stuck and state == "open":
-        blocks.append(f"{len(stuck)} topics have nothing to ask and aren't done: {', '.join(stuck[:5])}.")
-    return blocks
+        have = (
+            "topic has nothing to ask and isn't done"
+            if len(stuck) == 1
+            else "topics have nothing to ask and aren't done"
+        )
+        yield Hindrance("stuck", f"{len(stuck):,} {have}: {', '.join(stuck[:5])}.")

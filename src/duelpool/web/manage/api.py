@@ -22,6 +22,8 @@ from duelpool.web.manage import actions, reading, systems
 from duelpool.web.manage.callers import Exporting, Looking, ManageCaller, Stepping
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
+from duelpool.web.manage.overview import glance
+from duelpool.web.manage.overview.glance import OverviewShown
 from duelpool.web.manage.paging import Cursor, Limit
 from duelpool.web.manage.schemas import (
     ActionEffect,
@@ -105,6 +107,12 @@ def campaigns(request: Request) -> CampaignList:
 def status(caller: Looking) -> Head:
     """The head figures."""
     return head_of(caller.id, caller.dashboard.watch.look())
+
+
+@router.get("/campaigns/{campaign}/overview")
+def overview(caller: Looking, blind: Blind = False) -> OverviewShown:
+    """The campaign at a glance: how far, until when, who works, what needs attention, best answers, who leads."""
+    return glance.overview(caller.dashboard, blind=blind)
 
 
 @router.get("/campaigns/{campaign}/settings")

@@ -37,6 +37,7 @@ from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Choosing, ManageCaller, Viewing
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
+from duelpool.web.manage.overview import glance
 from duelpool.web.manage.schemas import (
     ActionEffect,
     ChangeState,
@@ -58,6 +59,7 @@ ROWS = 50
 PEOPLE_SHOWN = 20  # assessors in a table of agreement
 RESAMPLES = 400  # of its bootstrap: few, since the page is loaded often
 PAGES = (
+    ("overview", "Overview"),
     ("leaderboard", "Leaderboard"),
     ("topics", "Topics"),
     ("pairs", "Pairs"),
@@ -88,7 +90,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     """Enter by the manager's link; the key moves from the address into a cookie."""
     campaigns = campaigns_of(request)
     campaigns.flow(campaign)
-    response = RedirectResponse(f"/manage/{campaign}/leaderboard", 303)
+    response = RedirectResponse(f"/manage/{campaign}/overview", 303)
     if key:
         now = campaigns.store.now()
         shown = open_key(links_of(request), key, campaign, campaigns.store, "cookie")
@@ -164,6 +166,13 @@ def _asked(caller: ManageCaller, name: str, other: str = "") -> str:
 
 
 # ---- pages
+
+
+@router.get("/manage/{campaign}/overview")
+def overview(caller: Viewing) -> Response:
+    """Show the campaign at a glance."""
+    seen = glance.overview(caller.dashboard, blind=caller.blind)
+    return show(caller, "overview", "overview", "Overview", seen=seen, shown_working=glance.WORKING_SHOWN)
 
 
 @router.get("/manage/{campaign}/leaderboard")

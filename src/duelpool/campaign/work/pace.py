@@ -1,0 +1,102 @@
+"""How fast a campaign goes on and who works now, from the judgments of the last hours."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import case, func, select
+
+from duelpool.store import Reading, leases, log, schema
+
+WINDOW_SECONDS = 6 * 3600.0
+"""The hours behind a pace."""
+NOW_SECONDS = 900.0
+"""Who has answered or got a question within these seconds works now."""
+FEWEST = 10
+"""Judgments below which no pace is stated."""
+_LATE_SECONDS = 3600.0  # an answer may come after its lease has expired
+
+
+@dataclass(frozen=True, slots=True)
+class RecentWork:
+    """What one assessor did in the window: judgments, those of the last minutes, and the times of first and last."""
+
+    assessor: str
+    judgments: int
+    lately: int
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The work of the last hours as of a moment, and who works now.
+
+    `per_hour` is None where there are too few judgments to tell.
+    """
+
+    now: float
+    judgments: int
+    hours: float  # from the first judgment in the window until now
+    per_hour: float | None
+    last: float | None  # the time of the last judgment, within the window
+    working: tuple[RecentWork, ...]  # the latest first
+
+
+def pace(tx: Reading) -> Pace:
+    """Return the pace of a campaign; test pairs, imported and repeated judgments don't count."""
+    work = _recent(tx, tx.now - WINDOW_SECONDS)
+    judgments = sum(each.judgments for each in work.values())
+    first = min((each.first for each in work.values()), default=tx.now)
+    hours = (tx.now - first) / 3600
+    working = dict.fromkeys(_holders(tx, tx.now - NOW_SECONDS))
+    working |= dict.fromkeys(name for name, each in work.items() if each.lately)
+    rows = [work.get(name) or RecentWork(name, 0, 0, tx.now, tx.now) for name in working]
+    return Pace(
+        now=tx.now,
+        judgments=judgments,
+        hours=hours,
+        per_hour=judgments / hours if judgments >= FEWEST and hours > 0 else None,
+        last=max((each.last for each in work.values()), default=None),
+        working=tuple(sorted(rows, key=lambda each: (-each.last, each.assessor))),
+    )
+
+
+def _recent(tx: Reading, since: float) -> dict[str, RecentWork]:
+    """Return the work since a time, by assessor. The index of questions by their end finds them."""
+    question, line = schema.question.c, schema.log.c
+    lately = func.sum(case((line.time >= tx.now - NOW_SECONDS, 1), else_=0))
+    rows = tx.connection.execute(
+        select(question.assessor, func.count(), lately, func.min(line.time), func.max(line.time))
+        .join_from(
+            schema.question, schema.log, (line.question == question.id) & (line.attempt == question.attempt)
+        )
+        .where(
+            question.campaign == tx.campaign,
+            question.state == leases.ANSWERED,
+            question.expires >= since - _LATE_SECONDS,
+            question.source == "asked",
+            question.test_pair.is_(None),
+            line.campaign == tx.campaign,
+            line.event == log.JUDGMENT,
+            line.time >= since,
+        )
+        .group_by(question.assessor)
+    )
+    return {
+        name: RecentWork(name, int(count), int(new), first, last) for name, count, new, first, last in rows
+    }
+
+
+def _holders(tx: Reading, since: float) -> list[str]:
+    """Return who got a question since a time and still holds it."""
+    question = schema.question.c
+    query = select(question.assessor).distinct()
+    return sorted(
+        tx.connection.execute(
+            query.where(
+                question.campaign == tx.campaign,
+                question.state == leases.LEASED,
+                question.expires >= tx.now,
+                question.asked >= since,
+            )
+        ).scalars()
+    )

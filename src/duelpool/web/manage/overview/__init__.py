@@ -1,0 +1,1 @@
+"""The Overview of a campaign: what the dashboard opens with."""
