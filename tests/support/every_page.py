@@ -225,6 +225,7 @@ PAGES: dict[str, Opener] = {
     **{
         name: _of_passages(name)
         for name in (
+            "overview",
             "leaderboard",
             "topics",
             "pairs",
@@ -243,7 +244,7 @@ PAGES: dict[str, Opener] = {
     "confirm": _confirm,
     "settings": _settings,
     "systems": _of_systems("leaderboard"),
-    **{f"systems-{name}": _of_systems(name) for name in ("topics", "pairs", "log")},
+    **{f"systems-{name}": _of_systems(name) for name in ("overview", "topics", "pairs", "log")},
     "systems-topic": _of_systems("topic?topic=prompt-00"),
     "not-found": lambda tour, page: _go(page, f"{tour.address}/"),
     "first-account": _of_passages("account"),
