@@ -107,3 +107,58 @@ def test_command_prints_figures_and_questions(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, words)
     assert "Judge next" in shown.stdout
     assert CliRunner().invoke(app, [*words, "--measure", "nDCG"]).exit_code == 2
+
+
+def test_at_any_time_topics_count_once_they_are_done(tmp_path: Path) -> None:
+    topics = [f"t{at:02}" for at in range(12)]
+    good, bad = (
+        run(name, **dict.fromkeys(topics, items)) for name, items in (("good", "abcd"), ("bad", "dcba"))
+    )
+    judged = votes(*reversed(topics[:10]))
+    started = Preferences.from_judgments([*judged.judgments(), *votes("t10", pairs=1).judgments()])
+    comparison = compare_runs(good, bad, preferences=started, any_time="symmetric")
+    assert comparison.any_time is not None
+    assert (comparison.any_time.a, comparison.any_time.b) == ("good", "bad")
+    assert (comparison.any_time.topics, comparison.any_time.mean) == (10, 1.0)
+    assert comparison.any_time.low > 0
+    assert compare_runs(good, bad, preferences=started).any_time is None
+    earlier = compare_runs(good, bad, preferences=votes(*topics[:4]), any_time="bounded").any_time
+    assert earlier is not None
+    assert (earlier.topics, earlier.decided_at, earlier.method) == (4, None, "bounded")
+    write_run(tmp_path / "good.run", good)
+    write_run(tmp_path / "bad.run", bad)
+    write_preferences(tmp_path / "votes.txt", started)
+    call = [
+        "compare",
+        str(tmp_path / "good.run"),
+        str(tmp_path / "bad.run"),
+        "--prefs",
+        str(tmp_path / "votes.txt"),
+    ]
+    shown = json.loads(CliRunner().invoke(app, [*call, "--any-time", "--json"]).stdout)["any_time"]
+    assert (shown["topics"], shown["mean"], shown["method"]) == (10, 1.0, "symmetric")
+    text = CliRunner().invoke(app, [*call, "--any-time", "--bets", "bounded"], env={"COLUMNS": "120"}).stdout
+    assert "95 % at any time, bounded" in text
+    assert "for topics fixed in advance" in text
+    wrong = CliRunner().invoke(app, [*call, "--any-time", "--bets", "all"])
+    assert (wrong.exit_code, "bounded, symmetric" in wrong.stderr) == (2, True)
+
+
+def test_topics_count_in_the_order_of_their_last_judgments() -> None:
+    """The order of a file's topics is that of their completion, not of their names."""
+    topics = [f"t{at:02}" for at in range(20)]
+    good, bad = (
+        run(name, **dict.fromkeys(topics, items)) for name, items in (("good", "abcd"), ("bad", "dcba"))
+    )
+    lost = Preferences.from_judgments(
+        Judgment(topic, a, b, Outcome.RIGHT if topic < "t05" else Outcome.LEFT)
+        for topic in reversed(topics)
+        for a, b in combinations("abcd", 2)
+    )
+    found = compare_runs(good, bad, preferences=lost, any_time="symmetric").any_time
+    assert found is not None
+    assert found.decided_at is not None  # the fifteen that good wins come first
+    forward = Preferences.from_judgments(reversed(list(lost.judgments())))
+    other = compare_runs(good, bad, preferences=forward, any_time="symmetric").any_time
+    assert other is not None
+    assert other.decided_at is None

@@ -31,7 +31,7 @@ from duelpool.api.inputs import (
 )
 from duelpool.api.pools import PoolSet
 from duelpool.api.running import MEASURE, JudgedPools
-from duelpool.comparison import IntervalMethod
+from duelpool.comparison import AnytimeMethod, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import Evaluation
 from duelpool.evaluation.compare import PreferenceMeasure, RunComparison, compare_runs
@@ -149,8 +149,11 @@ def compare(
     depth: int = 10,
     ask: int = 3,
     seed: int = 1,
+    any_time: AnytimeMethod | None = None,
 ) -> RunComparison:
     """Say which of two runs is better from preferences or grades, how sure that is, and what to judge next.
+
+    With `any_time` ("symmetric" or "bounded") it is also said in a way that holds at every look while judgments arrive.
 
     >>> import duelpool as dp
     >>> known = [{"topic": "q1", "winner": "d1", "loser": "d2"}]
@@ -168,6 +171,7 @@ def compare(
         depth=depth,
         ask=ask,
         seed=seed,
+        any_time=any_time,
     )
 
 

@@ -1,5 +1,13 @@
-"""Comparing runs and measures: paired tests, corrections, intervals, sensitivity, orderings, power."""
+"""Comparing runs and measures: paired tests, corrections, intervals, sensitivity, orderings, power, any-time looks."""
 
+from duelpool.comparison.anytime import (
+    ANYTIME,
+    AnytimeDifference,
+    AnytimeMethod,
+    BetSequence,
+    anytime_behind,
+    anytime_difference,
+)
 from duelpool.comparison.orderings import (
     MeasureAgreement,
     kendall_tau,
@@ -28,9 +36,13 @@ from duelpool.comparison.significance import (
 )
 
 __all__ = [
+    "ANYTIME",
     "CORRECTIONS",
     "TESTS",
     "TUKEY",
+    "AnytimeDifference",
+    "AnytimeMethod",
+    "BetSequence",
     "Difference",
     "IntervalMethod",
     "LeftOut",
@@ -40,6 +52,8 @@ __all__ = [
     "Sensitivity",
     "against_baseline",
     "all_pairs",
+    "anytime_behind",
+    "anytime_difference",
     "behind_leader",
     "corrected",
     "difference",

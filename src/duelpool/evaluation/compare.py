@@ -2,17 +2,27 @@
 
 On each topic, only the pairs that the two rankings order differently can decide between them. The verdict says whether
 the judgments so far settle the sign of the topic's difference, whatever the other judgments will be; over topics the
-differences are tested as any two systems' scores are.
+differences are tested as any two systems' scores are, for a number of topics that is fixed in advance, and on request
+in a way that holds at every look.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal, TypeAlias
 
+import numpy as np
 import polars as pl
 
-from duelpool.comparison import ScoreTable, difference, doubts, interval_doubts
+from duelpool.comparison import (
+    AnytimeDifference,
+    AnytimeMethod,
+    ScoreTable,
+    anytime_difference,
+    difference,
+    doubts,
+    interval_doubts,
+)
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.frames import Tabular, frame_of
@@ -47,6 +57,7 @@ class RunComparison(Tabular):
     high: float | None
     p: float | None
     doubt: str = ""  # why p may be too small, or the interval too short
+    any_time: AnytimeDifference | None = None  # the same over the topics that are done, right at every look
 
     def __repr__(self) -> str:
         gap = f"{self.mean_a - self.mean_b:+.4f}"
@@ -84,8 +95,13 @@ def compare_runs(
     depth: int = 10,
     ask: int = 3,
     seed: int = 1,
+    any_time: AnytimeMethod | None = None,
 ) -> RunComparison:
-    """Compare two runs to a depth, from preferences, or from grades (by DCG) when qrels are given."""
+    """Compare two runs to a depth, from preferences, or from grades (by DCG) when qrels are given.
+
+    With `any_time` ("symmetric" or "bounded") they are also compared in a way that holds at every look while judgments
+    arrive: over the topics that are done, in the order of their last judgments.
+    """
     if preferences is not None and qrels is not None:
         raise BadParameter("Preferences and qrels are two ways to judge.", remedy="Give one of them.")
     rankings_a, rankings_b = _rankings(a, depth), _rankings(b, depth)
@@ -103,7 +119,8 @@ def compare_runs(
             )
             for topic in shared
         ]
-        return _over_topics(a.name, b.name, f"DCG@{depth}", by_grades)
+        compared = _over_topics(a.name, b.name, f"DCG@{depth}", by_grades)
+        return _at_any_time(compared, qrels.frame.get_column("topic").to_list(), any_time)
     judgments = _by_topic(preferences)
     by_pairs = [
         _by_pairs(
@@ -117,7 +134,9 @@ def compare_runs(
         )
         for topic in shared
     ]
-    return _over_topics(a.name, b.name, measure, by_pairs)
+    compared = _over_topics(a.name, b.name, measure, by_pairs)
+    arrived = [] if preferences is None else preferences.frame.get_column("topic").to_list()
+    return _at_any_time(compared, arrived, any_time)
 
 
 def _rankings(run: Run, depth: int) -> dict[str, list[str]]:
@@ -180,3 +199,19 @@ def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -
         (low, high), *_ = between.intervals()
         doubt = doubt or "".join(interval_doubts(between))
     return RunComparison(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p, doubt)
+
+
+def _at_any_time(
+    compared: RunComparison, arrived: Sequence[str], method: AnytimeMethod | None
+) -> RunComparison:
+    """Compare over the topics that are done, in the order of their last judgments."""
+    if method is None:
+        return compared
+    last = {topic: at for at, topic in enumerate(arrived)}
+    done = sorted(
+        (each for each in compared.topics if each.judged and each.done), key=lambda each: last[each.topic]
+    )
+    scores = {side: {each.topic: getattr(each.verdict, side) for each in done} for side in ("a", "b")}
+    limits = (-np.inf, np.inf) if compared.measure.startswith("DCG") else (0.0, 1.0)
+    found = anytime_difference(replace(ScoreTable.of(scores), limits=limits), "a", "b", method=method)
+    return replace(compared, any_time=replace(found, a=compared.a, b=compared.b))

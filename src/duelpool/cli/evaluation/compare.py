@@ -1,7 +1,8 @@
 """`duelpool compare`: which of two runs is better, how certain that is, and what to judge next."""
 
+import math
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -9,9 +10,13 @@ from rich.table import Table
 from duelpool.cli.evaluation.system_boards import system_meeting
 from duelpool.cli.options import CampaignOption
 from duelpool.cli.output import print_json, print_table, tell, tell_notices
-from duelpool.errors import BadParameter
+from duelpool.comparison import ANYTIME, AnytimeMethod
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation.compare import RunComparison, compare_runs
 from duelpool.files import read_preferences, read_qrels, read_run
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def compare(
@@ -31,6 +36,20 @@ def compare(
     depth: Annotated[int, typer.Option(min=1, help="The depth to which the rankings are compared.")] = 10,
     ask: Annotated[int, typer.Option(min=0, help="How many questions to suggest.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Breaks ties between equally informative questions.")] = 1,
+    any_time: Annotated[
+        bool,
+        typer.Option(
+            "--any-time",
+            help="Also compare in a way that holds at every look while judgments arrive, over topics that are done.",
+        ),
+    ] = False,
+    bets: Annotated[
+        str,
+        typer.Option(
+            help="What --any-time takes for granted: that runs could swap names on any topic if none is better "
+            "(symmetric), or the measure's limits alone (bounded), which needs more topics."
+        ),
+    ] = "symmetric",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     campaign: CampaignOption = None,
 ) -> None:
@@ -42,11 +61,16 @@ def compare(
 
       duelpool compare bm25.run neural.run --qrels qrels.txt --depth 5 --json
 
+      duelpool compare bm25.run neural.run --prefs votes.txt --any-time
+
       duelpool compare gpt-4 my-rag --votes campaign.db
     """
+    method = anytime_method(bets)
     if votes is not None:
-        if prefs is not None or qrels is not None:
-            raise BadParameter("--votes compares systems, not runs.", remedy="Leave out --prefs and --qrels.")
+        if prefs is not None or qrels is not None or any_time:
+            raise BadParameter(
+                "--votes compares systems, not runs.", remedy="Leave out --prefs, --qrels and --any-time."
+            )
         meeting = system_meeting(votes, campaign, a, b)
         if as_json:
             print_json({**asdict(meeting), "words": str(meeting)})
@@ -69,11 +93,28 @@ def compare(
         depth=depth,
         ask=ask,
         seed=seed,
+        any_time=method if any_time else None,
     )
     if as_json:
         print_json(figures(comparison))
     else:
         show(comparison, ask)
+
+
+def anytime_method(name: str) -> AnytimeMethod:
+    """Return a way to bet by its name."""
+    for each in ANYTIME:
+        if each == name:
+            return each
+    raise UnknownName("way to bet", name, ANYTIME)
+
+
+def json_values(record: "DataclassInstance") -> dict[str, object]:
+    """Return a record as JSON values: null for what isn't a finite number."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(record).items()
+    }
 
 
 def figures(comparison: RunComparison) -> dict[str, object]:
@@ -90,6 +131,7 @@ def figures(comparison: RunComparison) -> dict[str, object]:
             "p": comparison.p,
             "doubt": comparison.doubt,
         },
+        "any_time": None if comparison.any_time is None else json_values(comparison.any_time),
         "settled": {"a": comparison.won_by("a"), "b": comparison.won_by("b"), "open": comparison.won_by("")},
         "topics": {
             each.topic: {
@@ -124,7 +166,18 @@ def show(comparison: RunComparison, ask: int) -> None:
             "difference, 95 %",
             f"{comparison.mean_a - comparison.mean_b:+.4f} [{comparison.low:+.4f}, {comparison.high:+.4f}]",
         )
-        table.add_row("p, paired t", f"{comparison.p:.4f}" if comparison.p >= 0.0001 else "below 0.0001")
+        table.add_row(
+            "p, paired t, for topics fixed in advance",
+            f"{comparison.p:.4f}" if comparison.p >= 0.0001 else "below 0.0001",
+        )
+    if (always := comparison.any_time) is not None:
+        table.add_row("topics done, that count at any time", str(always.topics))
+        if always.topics:
+            table.add_row(
+                f"difference, 95 % at any time, {always.method}",
+                f"{always.mean:+.4f} [{always.low:+.4f}, {always.high:+.4f}]",
+            )
+            table.add_row("p, at any time", f"{always.p:.4f}" if always.p >= 0.0001 else "below 0.0001")
     print_table(table)
     if comparison.doubt:
         tell(f"Doubtful: {comparison.doubt}.")
