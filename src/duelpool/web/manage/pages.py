@@ -5,16 +5,14 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from duelpool.access import audit_log
-from duelpool.access.accounts import has_manager
 from duelpool.agreements import Votes
 from duelpool.agreements.campaigns import Looked
 from duelpool.agreements.charts import finding_chart, shares_chart
 from duelpool.agreements.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
-from duelpool.campaign.views import certainty
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -22,55 +20,35 @@ from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.leaderboard.charts import board_chart, history_chart, history_table
 from duelpool.leaderboard.live import Slice
 from duelpool.measures import MEASURES
-from duelpool.records import Passage
 from duelpool.recruitment.settlement import settlement_state
 from duelpool.report import charts
 from duelpool.report.charts import ChartRow, Mark
-from duelpool.store import StoreError, log
-from duelpool.web.access.links import ForgedLink
+from duelpool.store import StoreError
 from duelpool.web.access.passes import hide_from_others
-from duelpool.web.i18n import catalogue
-from duelpool.web.judging import passages
 from duelpool.web.judging.callers import campaigns_of, links_of
 from duelpool.web.manage import actions, reading
 from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Choosing, ManageCaller, Viewing
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
-from duelpool.web.manage.overview import glance
 from duelpool.web.manage.schemas import (
     ActionEffect,
     ChangeState,
     Exclude,
-    PassageText,
     Reinstate,
     Retract,
     Rewind,
     about_step,
-    head_of,
 )
+from duelpool.web.manage.showing import PAGES, ROWS, amount_of, asked_for, show
 from duelpool.web.manage.system_pages import system_values
-from duelpool.web.templating import render
+from duelpool.web.manage.work_pages import router as work_pages
 
 router = APIRouter(include_in_schema=False)
+router.include_router(work_pages)
 
-BEST_READ = 2  # best items whose texts a topic's page shows
-ROWS = 50
 PEOPLE_SHOWN = 20  # assessors in a table of agreement
 RESAMPLES = 400  # of its bootstrap: few, since the page is loaded often
-PAGES = (
-    ("overview", "Overview"),
-    ("leaderboard", "Leaderboard"),
-    ("topics", "Topics"),
-    ("pairs", "Pairs"),
-    ("assessors", "Assessors"),
-    ("agreement", "Agreement"),
-    ("money", "Money"),
-    ("llm", "LLM judges"),
-    ("log", "Log"),
-    ("export", "Export"),
-    ("settings", "Settings"),
-)
 USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
 STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState], Any, str]] = {
     "exclude": (Exclude, actions.exclude, "Exclude assessor"),
@@ -105,74 +83,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     return response
 
 
-# ---- showing
-
-
-def show(caller: ManageCaller, template: str, here: str, title: str, **context: Any) -> HTMLResponse:
-    """Return a page of the dashboard, with what all of its pages show."""
-    head = head_of(caller.id, caller.dashboard.watch.look())
-    notice = ""
-    if given := caller.request.query_params.get("notice", ""):
-        try:
-            notice = str(caller.links.read("notice", given))
-        except ForgedLink:
-            notice = ""
-    return render(
-        f"manage/{template}.html",
-        catalogue("en"),
-        {
-            "base": caller.base,
-            "api": f"/api/v1/campaigns/{caller.id}",
-            "here": here,
-            "title": title,
-            "pages": PAGES,
-            "head": head,
-            "form_key": caller.form_key,
-            "step_key": caller.form_key if caller.may_manage else "",
-            "who": caller.access.who,
-            "first": caller.access.who == "link" and not caller.dashboard.campaign.store.read(has_manager),
-            "blind": caller.blind,
-            "notice": notice,
-            "money": lambda amount: _money(amount, head.money.currency),
-            "link": _link(caller),
-            "when": _when,
-            "store": caller.dashboard.campaign.store.name,
-            "state": "manage",
-            **context,
-        },
-    )
-
-
-def _link(caller: ManageCaller) -> Any:
-    """Return a function that makes addresses of the dashboard from a page and its query."""
-
-    def made(page: str, **query: Any) -> str:
-        kept = {name: value for name, value in query.items() if value not in {None, ""}}
-        return f"{caller.base}/{page}" + (f"?{urlencode(kept)}" if kept else "")
-
-    return made
-
-
-def _money(amount: float | None, currency: str) -> str:
-    return "–" if amount is None else f"{amount / 100:,.2f} {currency}"
-
-
-def _when(time: str) -> str:
-    return time[:16].replace("T", " ")
-
-
-def _asked(caller: ManageCaller, name: str, other: str = "") -> str:
-    return caller.request.query_params.get(name, other)[:2000]
-
-
 # ---- pages
-
-
-@router.get("/manage/{campaign}/overview")
-def overview(caller: Viewing) -> Response:
-    """Show the campaign at a glance."""
-    seen = glance.overview(caller.dashboard, blind=caller.blind)
-    return show(caller, "overview", "overview", "Overview", seen=seen, shown_working=glance.WORKING_SHOWN)
 
 
 @router.get("/manage/{campaign}/leaderboard")
@@ -180,16 +91,16 @@ def leaderboard(caller: Viewing) -> Response:
     """Show the leaderboard, its history and its slices; where systems compete, that of their votes."""
     dashboard = caller.dashboard
     if dashboard.campaign.live.goal.of_systems:
-        values = system_values(caller, _asked(caller, "tag"))
+        values = system_values(caller, asked_for(caller, "tag"))
         return show(caller, "systems", "leaderboard", "Leaderboard", **values)
     names = dashboard.aliases() if caller.blind else {run: run for run in dashboard.leaderboard.runs}
     back = {alias: run for run, alias in names.items()}
     asked = {
-        "measure": _asked(caller, "measure", MEASURE) or MEASURE,
-        "baseline": _asked(caller, "baseline"),
-        "test": _asked(caller, "test", "t") or "t",
-        "correction": _asked(caller, "correction", "holm") or "holm",
-        "tag": _asked(caller, "tag"),
+        "measure": asked_for(caller, "measure", MEASURE) or MEASURE,
+        "baseline": asked_for(caller, "baseline"),
+        "test": asked_for(caller, "test", "t") or "t",
+        "correction": asked_for(caller, "correction", "holm") or "holm",
+        "tag": asked_for(caller, "tag"),
     }
     trouble = ""
     board, history = None, None
@@ -236,107 +147,10 @@ def leaderboard(caller: Viewing) -> Response:
     )
 
 
-@router.get("/manage/{campaign}/topics")
-def topics(caller: Viewing) -> Response:
-    """Show the topics."""
-    state, search = _asked(caller, "state", "any") or "any", _asked(caller, "search")
-    page = reading.topics(caller.dashboard, _asked(caller, "cursor"), ROWS, state, search)
-    return show(
-        caller,
-        "topics",
-        "topics",
-        "Topics",
-        page=page,
-        chosen=state,
-        search=search,
-        states=reading.TOPIC_STATES,
-        in_short=certainty.in_short,
-    )
-
-
-@router.get("/manage/{campaign}/topic")
-def topic(caller: Viewing) -> Response:
-    """Show one topic."""
-    name = _asked(caller, "topic")
-    detail = reading.topic(caller.dashboard, name)
-    best = [_to_read(each) for each in reading.texts(caller.dashboard, detail.row.status.best[:BEST_READ])]
-    return show(
-        caller,
-        "topic",
-        "topics",
-        f"Topic {name}",
-        name=name,
-        topic=detail,
-        best=best,
-        in_short=certainty.in_short,
-        rests_on=certainty.on_what(detail.row.status.certainty),
-    )
-
-
-def _to_read(text: PassageText) -> dict[str, Any]:
-    """Return an item's text as the page gets it, with its id."""
-    if not text.text:
-        shown = {"format": "text", "title": "", "text": "(The campaign holds no text of this item.)"}
-    else:
-        shown = passages.shown(Passage(text.item, text.text, title=text.title, format=text.format))  # type: ignore[arg-type]
-    return {"item": text.item, **shown}
-
-
-@router.get("/manage/{campaign}/pairs")
-def pairs(caller: Viewing) -> Response:
-    """Show the judged pairs."""
-    of, by = _asked(caller, "topic"), _asked(caller, "assessor")
-    page = reading.pairs(caller.dashboard, _asked(caller, "cursor"), ROWS, of, by)
-    return show(caller, "pairs", "pairs", "Pairs", page=page, of=of, by=by)
-
-
-@router.get("/manage/{campaign}/pair")
-def pair(caller: Viewing) -> Response:
-    """Show one pair with its texts and votes."""
-    name = _asked(caller, "topic")
-    detail = reading.pair(caller.dashboard, name, _asked(caller, "a"), _asked(caller, "b"))
-    shown = [_to_read(each) for each in (detail.a, detail.b)]
-    return show(caller, "pair", "pairs", "Pair", name=name, pair=detail, shown=shown)
-
-
-@router.get("/manage/{campaign}/assessors")
-def assessors(caller: Viewing) -> Response:
-    """Show the assessors."""
-    order, state = _asked(caller, "order", "came") or "came", _asked(caller, "state", "any") or "any"
-    page = reading.people(caller.dashboard, _asked(caller, "cursor"), ROWS, order, state)
-    return show(
-        caller,
-        "assessors",
-        "assessors",
-        "Assessors",
-        page=page,
-        order=order,
-        chosen=state,
-        orders=reading.PEOPLE_ORDERS,
-        bounds=reading.bounds(caller.dashboard),
-    )
-
-
-@router.get("/manage/{campaign}/assessor")
-def assessor(caller: Viewing) -> Response:
-    """Show one assessor."""
-    name = _asked(caller, "assessor")
-    person = caller.dashboard.watch.assessor(name)
-    lines = reading.lines(caller.dashboard, "", 20, assessor=name, event=log.JUDGMENT)
-    preview = (
-        None
-        if person.state == "excluded"
-        else actions.exclude(caller.dashboard, Exclude(assessor=name, reason="preview", preview=True))
-    )
-    return show(
-        caller, "assessor", "assessors", f"Assessor {name}", person=person, lines=lines.rows, preview=preview
-    )
-
-
 @router.get("/manage/{campaign}/agreement")
 def agreement(caller: Viewing) -> Response:
     """Show the reliability of the judges."""
-    asked = {name: _asked(caller, name) for name in ("criterion", "cluster", "rate")}
+    asked = {name: asked_for(caller, name) for name in ("criterion", "cluster", "rate")}
     trouble, looked = "", Looked(Votes.of(()), ())
     try:
         rate = float(asked["rate"] or 0.5)
@@ -368,8 +182,8 @@ def agreement(caller: Viewing) -> Response:
 @router.get("/manage/{campaign}/money")
 def money(caller: Viewing) -> Response:
     """Show the costs and the ledger."""
-    by = _asked(caller, "assessor")
-    page = reading.ledger(caller.dashboard, _asked(caller, "cursor"), ROWS, by)
+    by = asked_for(caller, "assessor")
+    page = reading.ledger(caller.dashboard, asked_for(caller, "cursor"), ROWS, by)
     spent = caller.dashboard.watch.look().money
     parts = {
         "Rewards": spent.rewards,
@@ -378,7 +192,7 @@ def money(caller: Viewing) -> Response:
         "Committed": spent.committed,
     }
     whole = max(spent.budget or 0, sum(parts.values()))
-    told = {name: (amount, _money(amount, spent.currency)) for name, amount in parts.items()}
+    told = {name: (amount, amount_of(amount, spent.currency)) for name, amount in parts.items()}
     chart = charts.parts_chart("Spent and committed, of the budget", told, whole)
     settled = _settled(caller)
     shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
@@ -423,9 +237,9 @@ def confidences(figures: ModelFigures) -> list[tuple[str, CountedShare]]:
 @router.get("/manage/{campaign}/log")
 def the_log(caller: Viewing) -> Response:
     """Show the log."""
-    asked = {name: _asked(caller, name) for name in ("topic", "assessor", "event")}
-    page = reading.lines(caller.dashboard, _asked(caller, "cursor"), ROWS, **asked)
-    done = reading.audit_page(caller.access, caller.dashboard, _asked(caller, "deeds"), ROWS // 2)
+    asked = {name: asked_for(caller, name) for name in ("topic", "assessor", "event")}
+    page = reading.lines(caller.dashboard, asked_for(caller, "cursor"), ROWS, **asked)
+    done = reading.audit_page(caller.access, caller.dashboard, asked_for(caller, "deeds"), ROWS // 2)
     return show(caller, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
 
 

@@ -16,8 +16,8 @@ from duelpool.web.access.links import address
 from duelpool.web.i18n import catalogue
 from duelpool.web.manage import actions
 from duelpool.web.manage.callers import Changing, ManageCaller, Viewing
-from duelpool.web.manage.pages import show
 from duelpool.web.manage.schemas import ChangeSettings
+from duelpool.web.manage.showing import show
 from duelpool.web.server.guard import status_of
 from duelpool.web.server.inputs import refuse_unstorable
 from duelpool.webhooks.setting_up import Added, undelivered, webhooks
