@@ -11,7 +11,7 @@ from sqlalchemy import Connection, update
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views.status import AssessorStatus
-from duelpool.campaign.work.pace import Pace, RecentWork, pace
+from duelpool.campaign.work.pace import RecentWork, WorkPace, pace
 from duelpool.judges.live import Sheet
 from duelpool.records import Answer, Outcome
 from duelpool.store import Store, open_store, schema
@@ -70,7 +70,7 @@ def head(**figures: object) -> Head:
 
 
 NOW = 1_800_000_000.0
-FAST = Pace(now=NOW, judgments=60, hours=6.0, per_hour=10.0, last=NOW, working=())
+FAST = WorkPace(now=NOW, judgments=60, hours=6.0, per_hour=10.0, last=NOW, working=())
 
 
 def test_the_end_is_told_from_the_pace() -> None:
@@ -134,7 +134,7 @@ def test_the_pace_counts_what_people_judged_lately(store: Store) -> None:
     assert campaign.read(pace).per_hour is None  # too few
     moved(campaign, 2.0)
     now = campaign.read(pace)
-    assert now == Pace(now.now, 0, 0.0, None, None, ())
+    assert now == WorkPace(now.now, 0, 0.0, None, None, ())
 
 
 def test_who_holds_a_new_question_works_now(store: Store) -> None:

@@ -27,7 +27,7 @@ class RecentWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WorkPace:
     """The work of the last hours as of a moment, and who works now.
 
     `per_hour` is None where there are too few judgments to tell.
@@ -41,7 +41,7 @@ class Pace:
     working: tuple[RecentWork, ...]  # the latest first
 
 
-def pace(tx: Reading) -> Pace:
+def pace(tx: Reading) -> WorkPace:
     """Return the pace of a campaign; test pairs, imported and repeated judgments don't count."""
     work = _recent(tx, tx.now - WINDOW_SECONDS)
     judgments = sum(each.judgments for each in work.values())
@@ -50,7 +50,7 @@ def pace(tx: Reading) -> Pace:
     working = dict.fromkeys(_holders(tx, tx.now - NOW_SECONDS))
     working |= dict.fromkeys(name for name, each in work.items() if each.lately)
     rows = [work.get(name) or RecentWork(name, 0, 0, tx.now, tx.now) for name in working]
-    return Pace(
+    return WorkPace(
         now=tx.now,
         judgments=judgments,
         hours=hours,

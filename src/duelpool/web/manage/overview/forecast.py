@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from duelpool.campaign.work.pace import WINDOW_SECONDS, Pace
+from duelpool.campaign.work.pace import WINDOW_SECONDS, WorkPace
 from duelpool.frames import counted
 from duelpool.store import log
 from duelpool.web.manage.schemas import Head
@@ -12,7 +12,7 @@ _LONGEST_DAYS = 400  # of a forecast
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class ProgressForecast:
     """How far the campaign is, and when it ends at the pace of the last hours; None where that can't be told."""
 
     share: float  # of the expected judgments
@@ -26,7 +26,7 @@ class Forecast:
     sentence: str
 
 
-def forecast(head: Head, recent: Pace) -> Forecast:
+def forecast(head: Head, recent: WorkPace) -> ProgressForecast:
     """Return how far a campaign is, and when it ends at the pace of the last hours."""
     to_go = max(0, head.expected - head.judgments)
     share = 1.0 if head.done else min(1.0, head.judgments / head.expected) if head.expected else 0.0
@@ -35,7 +35,7 @@ def forecast(head: Head, recent: Pace) -> Forecast:
     if hours is not None and hours > 24 * _LONGEST_DAYS:
         hours = None
     ends = None if hours is None else recent.now + 3600 * hours
-    return Forecast(
+    return ProgressForecast(
         share=share,
         to_go=0 if head.done else to_go,
         recent_judgments=recent.judgments,
@@ -60,7 +60,7 @@ def _headline(head: Head, share: float) -> str:
     return f"{part} judged, {topics}."
 
 
-def _pace_in_words(head: Head, recent: Pace, hours: float | None, ends: float | None) -> str:
+def _pace_in_words(head: Head, recent: WorkPace, hours: float | None, ends: float | None) -> str:
     """Say when the campaign ends at this pace, or why that can't be said."""
     if head.done or not head.topics:
         return ""

@@ -19,7 +19,7 @@ from duelpool.store import StoreError, log
 from duelpool.web.manage import systems
 from duelpool.web.manage.dashboard import FIRST_MEASURE, Dashboard, blinded
 from duelpool.web.manage.overview.attention import Attention, attention
-from duelpool.web.manage.overview.forecast import Forecast, forecast
+from duelpool.web.manage.overview.forecast import ProgressForecast, forecast
 from duelpool.web.manage.schemas import Head, head_of
 
 BEST_SHOWN = 4  # topics
@@ -73,7 +73,7 @@ class OverviewShown:
     """A campaign at a glance: head figures, forecast, who works now, what needs attention, best answers, leaders."""
 
     head: Head
-    forecast: Forecast
+    forecast: ProgressForecast
     working: list[Worker]
     working_minutes: int
     attention: list[Attention]
