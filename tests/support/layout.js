@@ -5,12 +5,13 @@
   const wrong = [], page = document.documentElement;
   const called = each => each.tagName.toLowerCase() + (each.id ? '#' + each.id : '')
     + [...each.classList].map(name => '.' + name).join('') + ' "' + (each.textContent || '').trim().slice(0, 30) + '"';
+  const clipped = each => each && (getComputedStyle(each).clipPath !== 'none' || clipped(each.parentElement));
   const px = value => parseFloat(value) || 0;
   if (page.scrollWidth > innerWidth) wrong.push(`wide: the page, ${page.scrollWidth} px`);
   for (const each of document.body.querySelectorAll('*')) {
     if (!each.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }) || each.closest('svg') && each.tagName !== 'svg') continue;
     const look = getComputedStyle(each), box = each.getBoundingClientRect();
-    if (box.width <= 1 || box.height <= 1 || look.clipPath !== 'none' || each.closest('.skip, .unseen')) continue;
+    if (box.width <= 1 || box.height <= 1 || clipped(each) || each.closest('.skip')) continue;
     const parent = each.parentElement, around = parent.getBoundingClientRect();
     const held = getComputedStyle(parent);
     if (!['absolute', 'fixed'].includes(look.position) && held.display !== 'contents' && parent !== document.body

@@ -43,8 +43,8 @@ from support.fake_llm import LlmRequest, Provider, says, serving
 PASSAGES, SYSTEMS, GRADES = "Passages for web questions", "Answers of 59 systems", "Grades of answers"
 TOPICS, RUNS, WORKERS, JUDGMENTS, SYSTEM_COUNT, SYSTEM_TOPICS, VOTES = 53, 63, 20, 3500, 59, 13, 2600
 MODEL, MODEL_PAIRS = "llm-judge-large", 60
-BEGIN = 1_760_000_000.0  # when the first judgment is made; the last one a week later
-WEEK = 7 * 86_400.0
+BEGIN = 1_760_000_000.0  # when the first judgment is made
+ROUND_SECONDS = 40_000.0  # from one assignment of each worker to the next
 ABOVE = frozenset({"agreements", "api", "cli", "evaluation", "plots", "report", "web"})  # they don't judge
 KEPT = Path(__file__).parents[2] / "build" / "realistic"
 
@@ -149,12 +149,22 @@ def write_realistic(target: Path) -> None:
 
 def _make(target: Path) -> None:
     with open_store(target, create=True) as store, pytest.MonkeyPatch.context() as patch:
-        times = itertools.count()
-        step = WEEK / (14 * JUDGMENTS)  # the time is asked for some times a judgment
-        move_time(store, patch, lambda: BEGIN + step * next(times))
-        _judge_passages(store)
+        clock = _Clock()
+        move_time(store, patch, clock.now)
+        _judge_passages(store, clock)
         _judge_systems(store, target.parent)
         _ask_for_grades(store)
+
+
+class _Clock:
+    """A time that passes whenever it is asked for, and jumps between two rounds of work."""
+
+    def __init__(self) -> None:
+        self._asked = itertools.count()
+        self.begin = BEGIN
+
+    def now(self) -> float:
+        return self.begin + next(self._asked)
 
 
 @contextmanager
@@ -243,14 +253,14 @@ class _Wordy:
         )
 
 
-def _judge_passages(store: Store) -> None:
+def _judge_passages(store: Store, clock: _Clock) -> None:
     rng = rng_for(1, "realistic passages")
     topics = questions(TOPICS)
     pools, texts, utilities, tests = [], [], {}, []
     for topic in topics:
         items = [
             f"msmarco_passage_{int(rng.integers(70)):02}_{int(rng.integers(900_000_000)):09}"
-            for _ in range(int(rng.integers(8, 33)))
+            for _ in range(int(rng.integers(5, 19)))
         ]
         good = sorted((float(each) for each in rng.normal(0.0, 1.4, len(items))), reverse=True)
         utilities[topic.id] = dict(zip(items, good, strict=True))
@@ -293,6 +303,7 @@ def _judge_passages(store: Store) -> None:
         if not now.judged:
             raise DuelpoolError(f"The workers got no more questions after {done} judgments.")
         done += now.judged
+        clock.begin += ROUND_SECONDS
         people = [each for each in people if each[0] not in now.excluded]
 
 

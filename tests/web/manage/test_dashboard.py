@@ -209,11 +209,30 @@ def test_the_page_polls_without_events(manager: Manager, letters: Campaign) -> N
 def test_every_action_works_without_scripts(site: Site, people: People, letters: Campaign) -> None:
     judge(letters, 6)
     manager = Manager(site, people(java_script_enabled=False), letters)
+    manager.go("log")
+    assert manager.page.locator(".asking button").is_visible()
     manager.go("assessor?assessor=ben")
     manager.page.fill("input[name=reason]", "gone")
     manager.page.click("text=Exclude assessor…")
     manager.step()
     assert manager.figure("Usable judgments").startswith("4 ")
+
+
+def test_a_table_is_filtered_at_once_and_keeps_its_address(manager: Manager, letters: Campaign) -> None:
+    """Where scripts run there is no button; the address is that of the form, so it can be sent to others."""
+    judge(letters, 30)
+    manager.go("log")
+    page = manager.page
+    assert not page.locator(".asking button").is_visible()
+    page.select_option("select[name=event]", "judgment")
+    page.wait_for_url("**/log?event=judgment")
+    page.wait_for_function("() => !document.querySelector('#rows').textContent.includes('phase-closed')")
+    page.fill("input[name=topic]", "one")
+    page.press("input[name=topic]", "Enter")
+    page.wait_for_url("**/log?topic=one&event=judgment")
+    assert page.locator("#rows tbody tr").count() > 0
+    page.reload()
+    assert page.input_value("select[name=event]") == "judgment"
 
 
 @pytest.mark.long

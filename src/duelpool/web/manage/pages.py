@@ -240,7 +240,19 @@ def the_log(caller: Viewing) -> Response:
     asked = {name: asked_for(caller, name) for name in ("topic", "assessor", "event")}
     page = reading.lines(caller.dashboard, asked_for(caller, "cursor"), ROWS, **asked)
     done = reading.audit_page(caller.access, caller.dashboard, asked_for(caller, "deeds"), ROWS // 2)
-    return show(caller, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
+    items = (line.get(side) for line in page.rows for side in ("left", "right"))
+    return show(
+        caller,
+        "log",
+        "log",
+        "Log",
+        page=page,
+        asked=asked,
+        events=reading.EVENTS,
+        done=done,
+        labels=reading.labels(caller.dashboard, filter(None, items)),
+        topics=reading.topic_labels(caller.dashboard, {line["topic"] for line in page.rows}),
+    )
 
 
 @router.get("/manage/{campaign}/{page}")

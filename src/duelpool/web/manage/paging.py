@@ -1,14 +1,15 @@
-"""Lists in pages: a cursor marks the start of the next page, even if rows are added or removed."""
+"""Lists in pages and orders: a cursor marks the start of the next page, even if rows are added or removed."""
 
 import base64
 import binascii
 import json
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Query
 
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.web.server.inputs import refuse_unstorable
 
 T = TypeVar("T")
@@ -57,3 +58,25 @@ def page_of(
         start = places[key[0]] + 1
     page = tuple(rows[start : start + limit])
     return page, cursor_of(name(page[-1])) if start + limit < len(rows) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SortColumn(Generic[T]):
+    """A column that rows are sorted by: its value in a row, and whether the largest comes first."""
+
+    value: Callable[[T], Any]  # None for a row without one: it comes last in either direction
+    largest_first: bool = False
+
+
+def in_order(rows: Sequence[T], columns: Mapping[str, SortColumn[T]], order: str) -> list[T]:
+    """Return all rows sorted by `order`: a column, after '-' in the other direction; empty leaves them as they are."""
+    if not order:
+        return list(rows)
+    name = order.removeprefix("-")
+    if name not in columns:
+        raise UnknownName("order", name, columns)
+    column = columns[name]
+    known = [row for row in rows if column.value(row) is not None]
+    others = [row for row in rows if column.value(row) is None]
+    reverse = column.largest_first != order.startswith("-")
+    return sorted(known, key=column.value, reverse=reverse) + others

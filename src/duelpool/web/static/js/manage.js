@@ -1,5 +1,7 @@
 // The live dashboard: when the server reports a change, the page fetches itself again and replaces its live parts.
 // Without server-sent events it polls every few seconds.
+import { atOnce } from "./tables.js";
+
 const { api } = document.body.dataset;
 const live = document.getElementById("live");
 const EVERY = 5000, REST = 1000, SOON = 2000, TRIES = 3;
@@ -15,13 +17,14 @@ function swap(fresh) {
     const other = fresh.getElementById(part.id);
     if (!other || other.outerHTML === part.outerHTML) continue;
     const active = part.contains(document.activeElement) ? document.activeElement : null;
-    const place = active?.getAttribute("href");
+    const place = active?.getAttribute("href"), sorted = active?.dataset.sort;
     const open = [...part.querySelectorAll("details[open]")].map((each) => each.id);
     const scrolled = [...part.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
     part.replaceWith(document.adoptNode(other));
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     [...other.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
-    if (place) [...other.querySelectorAll("a")].find((each) => each.getAttribute("href") === place)?.focus();
+    if (sorted) other.querySelector(`[data-sort="${sorted}"]`)?.focus();
+    else if (place) [...other.querySelectorAll("a")].find((each) => each.getAttribute("href") === place)?.focus();
   }
   document.documentElement.dataset.refreshed = String(Number(document.documentElement.dataset.refreshed ?? 0) + 1);
 }
@@ -76,5 +79,6 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+atOnce(swap);
 // A page that answers a POST can't be fetched again.
 if (document.getElementById("sure") === null) { listen(); lookAgain(); }
