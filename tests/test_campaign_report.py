@@ -1,6 +1,7 @@
 """The report on a campaign: complete, safe, and equal to the campaign's figures."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.views.watch import Watch
-from duelpool.campaign_report import chapters
+from duelpool.campaign_report import Spared, chapters, facts
 from duelpool.cli import app
 from duelpool.records import Pool, Topic
 from duelpool.report import Chapter, Fact, Table, html_page
@@ -104,7 +105,9 @@ def test_a_report_of_a_campaign_without_runs_or_money(
     tab.on("dialog", answer)
     tab.on("request", lambda request: events.append(request.url))
     tab.goto(page.as_uri())
-    assert tab.locator("h2").all_inner_texts() == ["Best answers", "People", "Reliability"]
+    assert tab.locator("h2").all_inner_texts() == [
+        *("In short", "Best answers", "People", "Reliability", "Definitions")
+    ]
     tab.close()
     assert events == [page.as_uri()]
 
@@ -128,3 +131,36 @@ def test_report_has_money_as_soon_as_there_is_a_budget(
         campaign = make_campaign(store, {"one": "ab"}, budget=budget)
         titles = [chapter.title for chapter in chapters(campaign, Watch(campaign))]
     assert ("Money" in titles) == shown
+
+
+def test_report_begins_with_the_answer_and_ends_with_definitions(tmp_path: Path) -> None:
+    store = tmp_path / "campaign.db"
+    with open_store(store, create=True) as opened:
+        make_campaign(opened, {"one": "abcd"}, strategy="knockout")
+    assert CliRunner().invoke(app, ["judge", str(store), "--judge", "simulated"]).exit_code == 0
+    with open_store(store) as opened:
+        campaign = Campaign.open(opened)
+        watch = Watch(campaign)
+        first, *_, last = chapters(campaign, watch)
+        heads = facts(watch.look())
+    taken = watch.look().total("judgments")
+    assert first.title == "In short"
+    assert last.title == "Definitions"
+    assert first.words[0].startswith("A best answer is known for 1 of 1 topic")
+    assert first.words[1].startswith(
+        f"In 1 finished topic it took {taken} judgments; every pair once would be 6. {6 - taken} ("
+    )
+    assert " were spared" in first.words[1]
+    assert Fact(f"{100 * (6 - taken) / 6:.0f} %", "of all pairs spared") in heads
+    page = html_page("t", "", heads, [first, last])
+    assert "1 topics" not in page
+    assert "1 judgments" not in page
+
+
+def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Path) -> None:
+    with open_store(tmp_path / "campaign.db", create=True) as store:
+        snapshot = Watch(make_campaign(store, {"one": "abcd"})).look()
+    paid = replace(snapshot, money=replace(snapshot.money, per_usable_judgment=24.0))
+    spared = Spared(2, True, 100, 1100)
+    assert spared.in_words(paid).endswith("1,000 (91 %) were spared, about 240.00 USD.")
+    assert Spared(1, False, 7, 6).in_words(paid) == "So far it took 7 judgments; every pair once would be 6."

@@ -1,18 +1,22 @@
-"""The report on a campaign as a page to share: leaderboard, best answers, people, agreement and money."""
+"""The report on a campaign as a page to share: the answer first, how sure it is, what it took; definitions last."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from duelpool.agreements import find
+from duelpool.agreements import find, verdict
 from duelpool.agreements.campaigns import votes_of
+from duelpool.agreements.charts import finding_chart
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what, percent
+from duelpool.campaign.views.labels import item_labels
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus
 from duelpool.campaign.views.watch import Watch
-from duelpool.evaluation import Evaluation
+from duelpool.evaluation import Evaluation, measures_of
 from duelpool.evaluation.side_by_side import side_by_side
 from duelpool.evaluation.systems import SystemBoard
+from duelpool.frames import counted
 from duelpool.leaderboard.charts import (
     board_chart,
     history_chart,
@@ -24,11 +28,11 @@ from duelpool.leaderboard.live import Board, History, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.leaderboard.systems import boards as system_boards
 from duelpool.report import Cell, Chapter, Fact, Table
-from duelpool.store import holdings
 
 MEASURES = ("RR", "Compat(p=0.8)")
 TRUSTED = ("summary", "systems", "alpha", "transitivity")  # statistics of agreement
-SHOWN = 160  # characters of a best answer
+NAMED = 5  # runs that a sentence names
+FOLDED_FROM = 20  # rows from which a table that a chart shows too is folded
 MATRIX_AT_MOST = 12  # systems whose votes against each other are a table
 FEW = 3  # points that a history needs to be worth drawing
 
@@ -40,6 +44,9 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
         Fact(f"{snapshot.total('judgments'):,}", "judgments that count"),
         Fact(f"{len(snapshot.assessors):,}", "assessors"),
     ]
+    spared = _spared(snapshot)
+    if spared is not None and spared.done and spared.share > 0:
+        listed.append(Fact(f"{100 * spared.share:.0f} %", "of all pairs spared"))
     if snapshot.money.spent:
         listed.append(Fact(_amount(snapshot.money.spent, snapshot), "spent"))
     return listed
@@ -48,29 +55,109 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
 def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
     """Return the chapters of the report on a campaign in its present state."""
     snapshot = watch.look()
+    defined: list[str] = []
     if campaign.live.goal.of_systems:
-        return [*_systems(campaign), *_about_people(campaign, snapshot)]
-    live = LiveLeaderboard(watch)
-    parts: list[Chapter] = []
-    board = live.board(measures[0])
-    if board.rows:
-        scored = leaderboard(campaign, list(measures), interval="t")
-        parts.append(_leaders(board, scored, live))
-    return [*parts, _answers(campaign, snapshot), *_about_people(campaign, snapshot)]
-
-
-def _about_people(campaign: Campaign, snapshot: CampaignStatus) -> list[Chapter]:
-    parts = [_people(snapshot), *_agreement(campaign)]
+        boards = system_boards(campaign)
+        answer = tuple(board.headline for board in boards) or ("There is no vote between systems yet.",)
+        parts = _systems(boards)
+    else:
+        live = LiveLeaderboard(watch)
+        board = live.board(measures[0])
+        answer, parts = (), []
+        if board.rows:
+            scored = leaderboard(campaign, list(measures), interval="t")
+            answer = (_who_leads(board),)
+            parts.append(_leaders(board, scored, live))
+            defined += _definitions_of_scores(measures)
+        answer += (_what_is_known(snapshot),)
+        parts.append(_answers(campaign, snapshot))
+        defined += _definitions_of_certainty(snapshot)
+    spared = _spared(snapshot)
+    answer += () if spared is None else (spared.in_words(snapshot),)
+    parts.append(_people(snapshot))
+    reliability, notes = _agreement(campaign)
+    parts += reliability
     if snapshot.money.spent or snapshot.money.budget is not None:
         parts.append(_money(snapshot))
-    return parts
+    ending = [Chapter("Definitions", tuple(dict.fromkeys((*defined, *notes))))] if defined or notes else []
+    return [Chapter("In short", answer), *parts, *ending]
 
 
-def _systems(campaign: Campaign) -> list[Chapter]:
+# ---- the answer, and what it took
+
+
+def _who_leads(board: Board) -> str:
+    first, *others = board.rows
+    over = f"by {board.measure} over {counted(board.topics, 'topic')}"
+    rivals = [row.run for row in others if row.could_be_first]
+    if not others:
+        return f"{first.run} is the only run; its mean {over} is {first.mean or 0:.3f}."
+    if not rivals:
+        return f"{first.run} leads {over}: every other run is significantly below it."
+    named = ", ".join(rivals[:NAMED]) + (f" and {len(rivals) - NAMED} more" if len(rivals) > NAMED else "")
+    return f"{first.run} leads {over}, but {counted(len(rivals), 'run')} could still be first: {named}."
+
+
+def _what_is_known(snapshot: CampaignStatus) -> str:
+    known = [topic for topic in snapshot.topic_statuses if topic.best]
+    sure = [topic.confidence for topic in known if topic.confidence is not None]
+    certain = f", with a certainty of {percent(sum(sure) / len(sure))} on average" if sure else ""
+    of = f"{len(known):,} of {counted(len(snapshot.topics), 'topic')}"
+    so_far = "A best answer is" if snapshot.done else "So far a best answer is"
+    return f"{so_far} known for {of}{certain}." if known else "No topic has a best answer yet."
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """What finished topics took, against one judgment of every pair of theirs; without finished ones, all so far."""
+
+    topics: int
+    done: bool
+    judgments: int
+    pairs: int
+
+    @property
+    def share(self) -> float:
+        """The share of all pairs that need no judgment; negative where it took more."""
+        return 1 - self.judgments / self.pairs
+
+    def in_words(self, snapshot: CampaignStatus) -> str:
+        """Return what was spared, in judgments, and in hours and money where those are known."""
+        where = f"In {counted(self.topics, 'finished topic')}" if self.done else "So far"
+        took = (
+            f"{where} it took {counted(self.judgments, 'judgment')}; every pair once would be {self.pairs:,}"
+        )
+        spared = self.pairs - self.judgments
+        if spared <= 0:
+            return f"{took}."
+        timed = [(each.seconds, each.judgments) for each in snapshot.assessors if each.seconds]
+        worth: list[str] = []
+        if timed:
+            seconds = sum(mean * count for mean, count in timed) / sum(count for _, count in timed)
+            hours = spared * seconds / 3600
+            worth.append(f"{hours:,.0f} hours" if hours >= 2 else counted(math.ceil(hours * 60), "minute"))
+        if snapshot.money.per_usable_judgment:
+            worth.append(_amount(spared * snapshot.money.per_usable_judgment, snapshot))
+        more = f", about {' and '.join(worth)}" if worth else ""
+        verb = "were spared" if self.done else "are spared if it ends here"
+        return f"{took}. {spared:,} ({100 * self.share:.0f} %) {verb}{more}."
+
+
+def _spared(snapshot: CampaignStatus) -> Spared | None:
+    finished = [topic for topic in snapshot.topic_statuses if topic.done]
+    counting = finished or list(snapshot.topic_statuses)
+    pairs = sum(topic.items * (topic.items - 1) // 2 for topic in counting)
+    judgments = sum(topic.judgments for topic in counting)
+    if not pairs or not judgments or snapshot.stage == "grading":
+        return None
+    return Spared(len(counting), bool(finished), judgments, pairs)
+
+
+# ---- leaderboards
+
+
+def _systems(boards: Sequence[SystemBoard]) -> list[Chapter]:
     """Return a chapter for each criterion: the leaderboard, or those of people and of models side by side."""
-    boards = system_boards(campaign)
-    if not boards:
-        return [Chapter("Leaderboard", ("There is no vote between systems yet.",))]
     both = {each.criterion: each for each in side_by_side(boards)}
     several = len({board.criterion for board in boards}) > 1
     chapters = []
@@ -112,74 +199,90 @@ def _board_tables(board: SystemBoard) -> list[Table]:
 
 
 def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> Chapter:
-    first, *others = board.rows
-    rivals = [row.run for row in others if row.could_be_first]
-    if rivals:
-        doubt = f"Not significantly below it (paired t-test, corrected for all pairs): {', '.join(rivals)}."
-    else:
-        doubt = "Every other run is significantly below it (paired t-test, corrected for all pairs)."
+    ranked = [row.run for row in board.rows]
     charts = [board_chart(board.rows, board.measure)]
-    tables = [replace(scored.table(), caption="Means with their 95 % intervals")]
+    table = scored.table()
+    caption = f"Means of {counted(len(ranked), 'run')} with their 95 % intervals"
+    tables = [replace(table, caption=caption, cards=True, folded=len(ranked) >= FOLDED_FROM)]
     points = leaderboard.growth(board.measure)
     if len(points) >= FEW:
-        history, ranked = History(board.measure, points, ready=True), [row.run for row in board.rows]
+        history = History(board.measure, points, ready=True)
         charts.append(history_chart(history, ranked))
-        tables.append(history_table(history, ranked))
-    return Chapter(
-        "Leaderboard",
-        (f"{first.run} leads by {board.measure} over {board.topics} topics. {doubt}",),
-        tuple(charts),
-        tuple(tables),
-    )
+        tables.append(replace(history_table(history, ranked), cards=True))
+    words = f"Mean {board.measure} with 95 % intervals, the best on top; names in bold could still be first."
+    return Chapter("Leaderboard", (words,), tuple(charts), tuple(tables))
+
+
+# ---- best answers
 
 
 def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
-    best = {item for view in snapshot.topics for item in view.status.best[:1]}
-    texts = campaign.read(lambda tx: holdings.passages(tx, sorted(best)))
+    best = {item for view in snapshot.topics for item in view.status.best[:3]}
+    labels = campaign.read(lambda tx: item_labels(tx, sorted(best)))
     rows: list[tuple[Cell, ...]] = []
-    for view in snapshot.topics:
-        topic = view.status
-        item = topic.best[0] if topic.best else None
-        text = " ".join(texts[item].text.split()) if item in texts else ""
-        rows.append(
-            (
-                topic.text or topic.topic,
-                ", ".join(topic.best[:3]),
-                in_short(topic.certainty) if topic.statement else None,
-                topic.judgments,
-                text if len(text) <= SHOWN else f"{text[: SHOWN - 1].rstrip()}…",
-            )
+    for topic in snapshot.topic_statuses:
+        first = str(labels[topic.best[0]]) if topic.best else "–"
+        more = f"; {len(topic.best) - 1} more named" if len(topic.best) > 1 else ""
+        certain = in_short(topic.certainty) if topic.statement else None
+        rows.append((topic.text or topic.topic, f"{first}{more}", certain, topic.judgments))
+    tables = [
+        Table(
+            ("question", "best answer", "certainty", "judgments"),
+            tuple(rows),
+            caption="Topic by topic",
+            cards=True,
+            keys=2,
         )
-    columns = ("question", "best", "certainty", "judgments", "its text")
-    words = [f"{snapshot.strategy} asked {snapshot.total('judgments'):,} times in {len(rows)} topics."]
-    tables = [Table(columns, tuple(rows), caption="Topic by topic")]
-    said = [view.status for view in snapshot.topics if view.status.statement]
-    if sure := [topic.confidence for topic in said if topic.confidence is not None]:
-        words.append(
-            "Certainty is the chance that a best item is among those named: "
-            f"{percent(sum(sure) / len(sure))} on average over the {len(sure)} topics where it is stated."
-        )
+    ]
+    judged = counted(snapshot.total("judgments"), "judgment")
+    words = [f"{snapshot.strategy} asked for {judged} in {counted(len(rows), 'topic')}."]
+    said = [topic for topic in snapshot.topic_statuses if topic.statement]
     if refused := sum(topic.certainty is not None and topic.certainty.by_chance for topic in said):
-        topics = f"{refused} {'topic' if refused == 1 else 'topics'}"
-        words.append(f'The certainty of {topics} is "chance". {NOT_FROM_CHANCE}')
-    words += filter(None, dict.fromkeys(on_what(topic.certainty) for topic in said))
+        words.append(f'The certainty of {counted(refused, "topic")} is "chance". {NOT_FROM_CHANCE}')
     if said:
         stated = tuple(
-            (topic.text or topic.topic, ", ".join(topic.best[:3]), topic.statement) for topic in said
+            (
+                topic.text or topic.topic,
+                ", ".join(labels[item].short_id for item in topic.best[:3]),
+                topic.statement,
+            )
+            for topic in said
         )
-        each = Table(("question", "best", "certainty"), stated, caption="How sure the best are", folded=True)
-        tables.append(each)
+        columns = ("question", "best", "certainty")
+        tables.append(Table(columns, stated, caption="How sure the best are", folded=True, cards=True))
     return Chapter("Best answers", tuple(words), tables=tuple(tables))
+
+
+def _definitions_of_scores(measures: Sequence[str]) -> list[str]:
+    known = measures_of(list(measures), {})
+    return [
+        *(f"{each}: {each.about}" for each in known if each.about),
+        "95 % interval: over topics, from the t-distribution; it never goes beyond the measure's range.",
+        "Could still be first: not significantly below the leader (paired t-test over topics, corrected for all "
+        "pairs, 5 %).",
+    ]
+
+
+def _definitions_of_certainty(snapshot: CampaignStatus) -> list[str]:
+    said = [topic for topic in snapshot.topic_statuses if topic.statement]
+    if not said:
+        return []
+    rests = filter(None, dict.fromkeys(on_what(topic.certainty) for topic in said))
+    return ["Certainty: the chance that a best item is among those named.", *rests]
+
+
+# ---- people, agreement, money
 
 
 def _people(snapshot: CampaignStatus) -> Chapter:
     excluded = [person for person in snapshot.assessors if person.state == "excluded"]
-    words = [f"{len(snapshot.assessors)} people judged."]
+    words = [f"{counted(len(snapshot.assessors), 'assessor')} judged."]
     if excluded:
         lost = sum(person.judgments - person.usable for person in excluded)
         words.append(
-            f"{len(excluded)} of them were excluded; {lost} of their judgments no longer count, and their pairs were "
-            "asked again. Their judgments stay in the log, and stay paid."
+            f"{len(excluded)} {'was' if len(excluded) == 1 else 'were'} excluded: {counted(lost, 'judgment')} no "
+            f"longer {'counts' if lost == 1 else 'count'}, and the pairs were asked again. The log keeps them, and "
+            "they stay paid."
         )
     sided = snapshot.left_choices + snapshot.right_choices
     if sided:
@@ -188,7 +291,7 @@ def _people(snapshot: CampaignStatus) -> Chapter:
         )
     columns = ("assessor", "state", "judged", "count", "test pairs", "agrees", "left", "seconds", "pay")
     rows = tuple(_person(each) for each in snapshot.assessors)
-    table = Table(columns, rows, caption="All assessors", folded=True)
+    table = Table(columns, rows, caption="All assessors", folded=True, cards=True)
     return Chapter("People", tuple(words), tables=(table,))
 
 
@@ -206,15 +309,16 @@ def _person(person: AssessorStatus) -> tuple[Cell, ...]:
     )
 
 
-def _agreement(campaign: Campaign) -> list[Chapter]:
-    """Return a chapter on agreement, where enough people judged the same pairs."""
+def _agreement(campaign: Campaign) -> tuple[list[Chapter], tuple[str, ...]]:
+    """Return a chapter on agreement, where people judged the same pairs, and the definitions that it needs."""
     votes = votes_of(campaign)
     findings = [each for each in (find(votes, name) for name in TRUSTED) if each.table.rows]
     if not findings:
-        return []
+        return [], ()
     notes = tuple(dict.fromkeys(note for each in findings for note in each.notes))
-    tables = tuple(replace(each.shown, caption=each.title) for each in findings)
-    return [Chapter("Reliability", notes, tables=tables)]
+    tables = tuple(replace(each.shown, caption=each.title, folded=True, cards=True) for each in findings)
+    drawn = tuple(finding_chart(each) for each in findings)
+    return [Chapter("Reliability", verdict(votes), drawn, tables)], notes
 
 
 def _money(snapshot: CampaignStatus) -> Chapter:

@@ -186,7 +186,7 @@ def test_letters_keep_their_size_and_charts_fit(page: Page, width: int) -> None:
     assert min(sizes) >= 12
     beside = page.locator(".lines .labels").is_visible()
     assert beside == (width > 600)
-    assert page.locator(".lines .key").is_visible() == (not beside)
+    assert page.locator(".lines .legend").is_visible() == (not beside)
     page.close()
 
 

@@ -36,6 +36,7 @@ from duelpool.agreements.tables import (
     preference_table,
 )
 from duelpool.agreements.transitivity import Transitivity, Triplets, transitivity
+from duelpool.agreements.verdict import verdict
 from duelpool.agreements.votes import Feedback, TestRecord, Votes, in_two_groups
 from duelpool.shares import Share, simple_share
 
@@ -82,4 +83,5 @@ __all__ = [
     "self_agreement",
     "simple_share",
     "transitivity",
+    "verdict",
 ]

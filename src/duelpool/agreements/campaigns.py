@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from duelpool.agreements.findings import AgreementOptions, Finding
 from duelpool.agreements.statistics import find_all
 from duelpool.agreements.system_orders import GroupedVote, by_judges
+from duelpool.agreements.verdict import verdict
 from duelpool.agreements.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_lines
@@ -113,11 +114,15 @@ def _joined(topics: Iterable[_TopicVotes], feedback: tuple[Feedback, ...]) -> Vo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """Statistics and the votes behind them; `ready` is False while newer judgments are still worked in."""
+    """Statistics, the votes behind them, and the verdict in words.
+
+    `ready` is False while newer judgments are still worked in.
+    """
 
     votes: Votes
     findings: tuple[Finding, ...]
     ready: bool = True
+    verdict: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -133,7 +138,7 @@ class Agreements:
     _key: object = None
     _kinds: Mapping[str, str] = field(default_factory=dict)
     _votes: Votes | None = None
-    _found: dict[object, tuple[Finding, ...]] = field(default_factory=dict)
+    _found: dict[object, tuple[tuple[Finding, ...], tuple[str, ...]]] = field(default_factory=dict)
     _last: dict[object, tuple[object, Looked]] = field(default_factory=dict)
     _thread: threading.Thread | None = None
 
@@ -167,8 +172,9 @@ class Agreements:
             votes = self._up_to_date(signs)
             if asked not in self._found:
                 some = votes.of_criterion(asked[1]) if asked[1] else votes
-                self._found[asked] = find_all(some, asked[0], asked[2])
-            looked = Looked(votes, self._found[asked])
+                self._found[asked] = find_all(some, asked[0], asked[2]), verdict(some, asked[2])
+            findings, said = self._found[asked]
+            looked = Looked(votes, findings, verdict=said)
             if len(self._last) >= KEPT:
                 self._last.clear()
             self._last[asked] = (signs.key, looked)

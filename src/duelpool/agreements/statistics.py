@@ -5,6 +5,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from duelpool.agreements.assessors import (
+    Assessor,
     assessor_records,
     compare_groups,
     left_share,
@@ -56,7 +57,8 @@ def _over(votes: Votes, options: AgreementOptions) -> str:
 
 
 @lru_cache(maxsize=16)  # shared by the summary and alpha
-def _counts(votes: Votes, kind: Kind) -> Counts:
+def counts_of(votes: Votes, kind: Kind) -> Counts:
+    """Return the votes of one kind, counted by unit."""
     return grade_counts(votes) if kind is Kind.GRADE else pair_counts(votes)
 
 
@@ -71,7 +73,8 @@ def _alpha(votes: Votes, counts: Counts, kind: Kind, options: AgreementOptions) 
     )
 
 
-def _parts(votes: Votes) -> Iterable[tuple[str, Kind, Votes]]:
+def parts_of(votes: Votes) -> Iterable[tuple[str, Kind, Votes]]:
+    """Yield the votes of each criterion and kind."""
     for criterion in votes.criteria:
         some = votes.of_criterion(criterion) if len(votes.criteria) > 1 else votes
         for kind in some.kinds:
@@ -80,8 +83,8 @@ def _parts(votes: Votes) -> Iterable[tuple[str, Kind, Votes]]:
 
 def _summary(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows: list[tuple[Cell, ...]] = []
-    for criterion, kind, some in _parts(votes):
-        counts = _counts(some, kind)
+    for criterion, kind, some in parts_of(votes):
+        counts = counts_of(some, kind)
         share = counts.agreement(options.cluster_of(votes))
         alpha = _alpha(votes, counts, kind, options)
         triplets = transitivity(some)
@@ -203,8 +206,8 @@ def _kappa(votes: Votes, options: AgreementOptions) -> TableAndNotes:
 
 def _alphas(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows: list[tuple[Cell, ...]] = []
-    for criterion, kind, some in _parts(votes):
-        counts = _counts(some, kind)
+    for criterion, kind, some in parts_of(votes):
+        counts = counts_of(some, kind)
         distances = tuple(DISTANCES) if kind is Kind.GRADE else ("nominal",)
         for distance in distances:
             alpha = krippendorff_alpha(
@@ -226,6 +229,12 @@ def _alphas(votes: Votes, options: AgreementOptions) -> TableAndNotes:
 # ---- people
 
 
+@lru_cache(maxsize=4)  # shared with the verdict
+def records_of(votes: Votes) -> tuple[Assessor, ...]:
+    """Return the figures of every named assessor."""
+    return assessor_records(votes, transitivity(votes))
+
+
 def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows = [
         (
@@ -241,7 +250,7 @@ def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
             each.triplets.share,
             f"{each.tests.part:g}/{each.tests.whole:g}" if each.tests.whole else None,
         )
-        for each in assessor_records(votes, transitivity(votes))
+        for each in records_of(votes)
     ]
     columns = (
         *("assessor", "group", "votes", "agrees", "low", "high", "compared"),
@@ -287,7 +296,7 @@ def _transitivity(votes: Votes, options: AgreementOptions) -> TableAndNotes:
 
 def _left(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows: list[tuple[Cell, ...]] = []
-    for criterion, kind, some in _parts(votes):
+    for criterion, kind, some in parts_of(votes):
         share = left_share(some)
         if share.whole:
             rows.append((criterion, str(kind), int(share.whole), *_ends(share)))

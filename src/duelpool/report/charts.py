@@ -281,7 +281,7 @@ class _Lines:
             f"{moments}</svg>"
             f'<svg class="labels" height="{max(HEIGHT, deepest)}" aria-hidden="true">{labels}</svg>'
             f'<svg class="across" width="100%" height="18" aria-hidden="true">{foot}</svg>'
-            f'<p class="axis-name" aria-hidden="true">{escape(self.across)}</p><ul class="key">{keys}</ul>'
+            f'<p class="axis-name" aria-hidden="true">{escape(self.across)}</p><ul class="legend">{keys}</ul>'
             + (f'<p class="note">{note}</p>' if len(ends) > len(named) else ""),
         )
 
@@ -340,7 +340,7 @@ class _Lines:
             f'<g class="shown"><line class="guide" x1="{x}%" x2="{x}%" y1="0" y2="{HEIGHT}"/>{dots}'
             f'<svg class="at" x="{side}" y="4"><g transform="translate({shift} 0)">'
             f'<rect class="box" width="{_TIP}" height="{26 + 16 * len(known)}" rx="6"/>'
-            f'<text class="head" x="8" y="18">{escape(head)}</text>{lines}</g></svg></g></g>'
+            f'<text class="tip-head" x="8" y="18">{escape(head)}</text>{lines}</g></svg></g></g>'
         )
 
 

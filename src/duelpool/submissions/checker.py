@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files.source import Readable, open_source, stem
+from duelpool.frames import counted
 
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -210,7 +211,7 @@ def _fields(raw: bytes, line: int, found: _Findings) -> list[str] | None:
         found.add("blank line", line, "")
         return None
     if len(fields) != 6:
-        found.add("fields", line, f"{len(fields)} fields: {' '.join(fields)[:60]}")
+        found.add("fields", line, f"{counted(len(fields), 'field')}: {' '.join(fields)[:60]}")
         return None
     return fields
 
@@ -232,7 +233,7 @@ def _name(file: str, tag: str, rules: SubmissionRules, found: _Findings) -> None
     if not tag:
         return
     if not _TAG.fullmatch(tag) or len(tag) > rules.tag_length:
-        found.add("run name", 0, f"'{tag}' ({len(tag)} characters, at most {rules.tag_length})")
+        found.add("run name", 0, f"'{tag}' ({counted(len(tag), 'character')}, at most {rules.tag_length})")
     if file != "standard input" and tag not in (stem(file), os.path.basename(file)):  # noqa: PTH119
         found.add("file name", 0, f"the file is '{os.path.basename(file)}', the tag '{tag}'")  # noqa: PTH119
 
@@ -244,9 +245,13 @@ def _whole(topics: Mapping[str, _TopicRows], rules: SubmissionRules, found: _Fin
             found.add("unknown topic", 0, f"'{topic}'")
         size = len(held.documents)
         if rules.depth is not None and size > rules.depth:
-            found.add("too deep", 0, f"{size:,} documents in topic '{topic}', at most {rules.depth:,}")
+            found.add(
+                "too deep", 0, f"{counted(size, 'document')} in topic '{topic}', at most {rules.depth:,}"
+            )
         if rules.at_least is not None and size < rules.at_least:
-            found.add("too few", 0, f"{size:,} documents in topic '{topic}', expected {rules.at_least:,}")
+            found.add(
+                "too few", 0, f"{counted(size, 'document')} in topic '{topic}', expected {rules.at_least:,}"
+            )
         _order(topic, held, found)
     for topic in sorted(rules.topics - topics.keys()):
         found.add("missing topic", 0, f"'{topic}'")
@@ -266,4 +271,4 @@ def _order(topic: str, held: _TopicRows, found: _Findings) -> None:
             found.add("rank gaps", line, f"topic '{topic}': rank {next_rank} after {rank}")
         ties += next_score == score
     if ties:
-        found.add("ties", 0, f"{ties:,} equal scores in topic '{topic}'")
+        found.add("ties", 0, f"{counted(ties, 'equal score')} in topic '{topic}'")

@@ -7,6 +7,7 @@ import numpy as np
 from duelpool.comparison import ScoreTable
 from duelpool.errors import BadParameter
 from duelpool.evaluation.result import Evaluation
+from duelpool.frames import counted
 from duelpool.report import Table
 from duelpool.report.page import Chapter, Fact, html_page
 
@@ -68,7 +69,9 @@ def _table(scores: ScoreTable, run: str) -> Table:
         best, median, worst = float(known.max()), float(np.median(known)), float(known.min())
         rows.append((topic, value, best, median, worst, None if value is None else value - median))
     columns = ("topic", "yours", "best", "median", "worst", "yours - median")
-    return Table(columns, tuple(rows), caption=f"{len(rows)} topics, {len(scores.runs)} runs")
+    return Table(
+        columns, tuple(rows), caption=f"{counted(len(rows), 'topic')}, {counted(len(scores.runs), 'run')}"
+    )
 
 
 def _words(scores: ScoreTable, run: str) -> str:
@@ -81,6 +84,7 @@ def _words(scores: ScoreTable, run: str) -> str:
     )
     above, below = int((own > medians).sum()), int((own < medians).sum())
     return (
-        f"{above} topics {ABOVE}, {below} {BELOW}; the best of all runs in {int((own == best).sum())} topics; "
+        f"{counted(above, 'topic')} {ABOVE}, {below} {BELOW}; "
+        f"the best of all runs in {counted(int((own == best).sum()), 'topic')}; "
         f"no score in {int(np.isnan(own).sum())}."
     )

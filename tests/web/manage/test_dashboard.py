@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import update
 
-from duelpool.agreements import STATISTICS, AgreementOptions, find
+from duelpool.agreements import STATISTICS, AgreementOptions, find, verdict
 from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
@@ -364,7 +364,8 @@ def test_agreement_is_shown_in_every_table(
             ]
         else:
             assert finding.needs in str(page.locator("#missing").text_content()), name
-    assert page.locator("figure svg").count() == 4
+    assert page.locator("figure .chart").count() == 4
+    assert page.inner_text("#verdict strong") == verdict(votes)[0]
     look_with_axe(page, "agreement")
     manager.go("agreement?rate=0.9&cluster=topic")
     wanted = find(votes, "inferred", AgreementOptions("topic", 0.9)).notes

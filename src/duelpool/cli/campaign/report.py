@@ -12,6 +12,7 @@ from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, StoreArgument
 from duelpool.cli.output import tell
 from duelpool.files.source import write_lines
+from duelpool.frames import counted
 from duelpool.report import html_page
 
 
@@ -28,7 +29,9 @@ def report(
     ] = None,
     campaign_name: CampaignOption = None,
 ) -> None:
-    """Write the result of a campaign as one HTML file: leaderboard, best answers, assessors, costs, plots.
+    """Write the result of a campaign as one HTML file: the answer first, then what it rests on.
+
+    It has the leaderboard, the best answers, assessors and costs, with charts and tables.
 
     The file opens without a server, and names assessors by their pseudonyms.
 
@@ -44,9 +47,9 @@ def report(
         sections = chapters(campaign, watch, measure or MEASURES)
         page = html_page(
             f"Campaign {campaign.name}",
-            "Who leads, which answers are the best, who judged, and what it cost.",
+            "What was found, how sure it is, and what it took.",
             facts(watch.look()),
             sections,
         )
     write_lines(output, [page.rstrip("\n")])
-    tell(f"Wrote {output}: {len(sections)} chapters, {len(page) // 1024:,} KB.")
+    tell(f"Wrote {output}: {counted(len(sections), 'chapter')}, {len(page) // 1024:,} KB.")

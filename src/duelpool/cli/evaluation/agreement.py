@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, cast
 
 import typer
@@ -14,6 +15,7 @@ from duelpool.agreements import (
     find_all,
     in_two_groups,
     regrouped,
+    verdict,
 )
 from duelpool.agreements.campaigns import votes_of
 from duelpool.agreements.shares import Cluster
@@ -109,11 +111,12 @@ def agreement(
         votes = votes.of_criterion(criterion)
     with working("Comparing"):
         findings = find_all(votes, report or (), options)
+        said = () if report else verdict(votes, options)
     if plot is not None:
         from duelpool.plots import agreement_picture, save_figure
 
         save_figure(agreement_picture(findings), plot)
-    _print(findings, form, output, named=bool(report))
+    _print(findings, form, output, said, named=bool(report))
 
 
 def _votes(source: str, other: str | None, campaign: str | None) -> Votes:
@@ -146,7 +149,9 @@ def _read(source: str, name: str | None) -> Votes:
     return Votes.of(judgments)
 
 
-def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, named: bool) -> None:
+def _print(
+    findings: tuple[Finding, ...], form: str, output: str | None, said: tuple[str, ...], *, named: bool
+) -> None:
     shown = [each for each in findings if each.table.rows]
     if form == "json":
         value = [each.as_json() for each in findings]
@@ -156,7 +161,7 @@ def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, name
             write_lines(output, json.dumps(value, indent=2, ensure_ascii=False).split("\n"))
         return
     width = terminal_width()
-    blocks = []
+    blocks = [] if form == "latex" else ["\n".join(fill(each, width) for each in said)] if said else []
     for each in shown:
         title = [] if form == "csv" else [each.title, ""]
         notes = list(each.notes)

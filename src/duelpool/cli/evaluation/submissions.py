@@ -9,6 +9,7 @@ from duelpool.campaign.views.bundle import release_folder
 from duelpool.cli.output import print_json, tell
 from duelpool.files import read_qrels, read_topics, write_lines
 from duelpool.files.paths import expand_paths
+from duelpool.frames import counted
 from duelpool.report import Table, csv_text
 from duelpool.report.page import Chapter, Fact, html_page
 from duelpool.submissions import RULES, CheckedRun, SubmissionRules, check_runs, score_sheets
@@ -61,7 +62,7 @@ def check_submissions(
     else:
         for each in checked:
             _show(each)
-        typer.echo(f"{len(checked) - len(refused)} of {len(checked)} runs accepted.")
+        typer.echo(f"{len(checked) - len(refused)} of {counted(len(checked), 'run')} accepted.")
     if refused:
         raise typer.Exit(REFUSED)
 
@@ -69,7 +70,8 @@ def check_submissions(
 def _show(run: CheckedRun) -> None:
     state = "accepted" if run.accepted else "REFUSED"
     typer.echo(
-        f"Check of {run.file}: {state} ({run.lines:,} lines, {run.topics:,} topics, tag {run.tag or '-'})"
+        f"Check of {run.file}: {state} ({counted(run.lines, 'line')}, {counted(run.topics, 'topic')}, "
+        f"tag {run.tag or '-'})"
     )
     for each in run.findings:
         where = f" {each.where}" if each.where else ""
@@ -104,7 +106,9 @@ def _page(checked: list[CheckedRun], refused: int) -> str:
     chapters = []
     for run in checked:
         state = "Accepted" if run.accepted else "Refused"
-        words = f"{state}: {run.lines:,} lines, {run.topics:,} topics, tag {run.tag or '-'}."
+        words = (
+            f"{state}: {counted(run.lines, 'line')}, {counted(run.topics, 'topic')}, tag {run.tag or '-'}."
+        )
         rows = tuple(
             (f"{each.level}: {each.rule}", RULES[each.rule][1], each.count, each.where, each.example)
             for each in run.findings
@@ -142,4 +146,4 @@ def sheets(
             for measured, table in sheet.tables.items():
                 plain = re.sub(r"\W+", "-", measured).strip("-")
                 write_lines(folder / f"{name}.{plain}.csv", [csv_text(table).rstrip("\n")])
-    tell(f"Wrote {len(made):,} sheets to {output}.")
+    tell(f"Wrote {counted(len(made), 'sheet')} to {output}.")

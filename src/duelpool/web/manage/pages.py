@@ -171,6 +171,7 @@ def agreement(caller: Viewing) -> Response:
         asked=asked,
         votes=looked.votes,
         ready=looked.ready,
+        verdict=looked.verdict,
         findings=findings,
         trouble=trouble,
         tables=("preferences", "inferred", "grades", "definite", "pooled"),
