@@ -134,8 +134,12 @@ def test_plan_to_estimate_on_the_command_line(tmp_path: Path, monkeypatch: pytes
     write_plan(
         "plan.jsonl", make_plan(item_population(RUNS, parse_metric("P@5")), 10, design="P", estimator="ht")
     )
-    made = CliRunner().invoke(app, ["budget", "campaign", "plan.jsonl", "-o", "budget.db"])
+    held = CliRunner().invoke(app, ["budget", "campaign", "plan.jsonl", "-o", "held.db"])
+    assert "are held back from judging" in held.stderr  # a plan alone has no texts
+    allowed = ("--allow-missing-texts", "--allow-missing-questions")
+    made = CliRunner().invoke(app, ["budget", "campaign", "plan.jsonl", "-o", "budget.db", *allowed])
     assert made.exit_code == 0, made.output
+    assert "held back" not in made.stderr
     assert "10 questions" in made.stderr
     with open_store("budget.db", writable=True) as store:
         judge_items(Campaign.open(store))

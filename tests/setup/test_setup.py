@@ -19,7 +19,7 @@ from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.settings.changes import changed, changes
 from duelpool.campaign.views.reading import topics_of
 from duelpool.cli import app
-from duelpool.cli.campaign.pool import pilot_summary
+from duelpool.cli.campaign.pool_tables import pilot_summary
 from duelpool.cli.opening import opened
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.leaderboard.scoring import runs_of

@@ -1,5 +1,6 @@
 """swissfinals: it finds the best with few judgments, states its confidence, and learns the weight of a prior."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -127,3 +128,22 @@ def test_a_weight_of_one_changes_nothing_and_others_are_refused() -> None:
     assert plain.strategy.result() == same.strategy.result()
     with pytest.raises(BadParameter, match="from 0 to 1"):
         SwissFinals(truth, seed=1, weights={"a": 1.5})
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 14, 15, 16, 100])
+def test_by_default_it_costs_at_most_every_pair_once(size: int) -> None:
+    truth = pool_of(size)
+    strategy = SwissFinals(truth, seed=1, cap=6)
+    every_pair = size * (size - 1) // 2
+    assert strategy.schedule.budget == strategy.most_judgments(size) == min(7 * size, every_pair)
+    if size <= 16:
+        judged = Loop(strategy, noisy(truth, seed=1)).play(batch=10).log
+        assert sum(isinstance(line, Judgment) for line in judged) <= every_pair
+
+
+def test_judgments_an_item_are_taken_as_they_are_told() -> None:
+    assert SwissFinals(pool_of(5), seed=1, per_item=7).schedule.budget == 35
+    assert SwissFinals(pool_of(5), seed=1, per_item=2.5).schedule.budget == 13
+    for bad in ({"per_item": 0}, {"per_item": math.inf}, {"per_item": 2, "budget": 10}):
+        with pytest.raises(BadParameter, match="per_item"):
+            SwissFinals(pool_of(5), seed=1, **bad)

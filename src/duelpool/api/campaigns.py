@@ -37,6 +37,7 @@ class OpenCampaign:
     def __init__(self, campaign: Campaign, place: str) -> None:
         self.campaign = campaign
         self.place = place
+        campaign.judge_by_ids()
 
     def __repr__(self) -> str:
         settings = self.campaign.settings
@@ -191,11 +192,12 @@ class Campaigns(Mapping[str, OpenCampaign]):
     def create(self, pool: Any, name: str = "", **settings: Any) -> OpenCampaign:
         """Create a campaign from pools; `settings` are those of a settings file, such as strategy, judges and cap.
 
-        Pools of answers make a campaign that ranks the systems. Judges are "dedicated" unless they are named.
+        Pools of answers make a campaign that ranks the systems. Judges are "dedicated" unless they are named. On pages,
+        topics without texts or a question are held back, unless `required` is empty; `ask` asks about all.
         """
         pools = as_pools(pool)
         check_names(settings)
-        values = {"judges": "dedicated"} | settings
+        values = {"judges": "dedicated", "required": ("texts", "questions")} | settings
         if pools.answers is not None:
             values = {"goal": "systems", "ties": True} | values
         made = Settings.from_json(values)

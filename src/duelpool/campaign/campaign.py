@@ -14,6 +14,7 @@ from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.questions import grading
 from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
+from duelpool.campaign.questions.held_back import HeldTopics
 from duelpool.campaign.questions.proposals import NOTHING_OUTSTANDING, Proposals
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.settings.changes import same_fixed_settings, stored_settings
@@ -31,8 +32,6 @@ AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
 """What is written in the same transaction as a manager's step, such as the audit log."""
 T = TypeVar("T")
-
-
 ARRIVING_AT_MOST = 40
 """How many people at once wait in a process for a new assignment: others ask again, and leave threads to answers."""
 
@@ -54,6 +53,7 @@ class Campaign:
 
     settings: Settings
     live: LiveTopics
+    held_back: Callable[..., HeldTopics]  # the topics that lack what the setting `required` names
 
     def __init__(self, store: Store, row: holdings.CampaignRow, reuse_from: "Campaign | None" = None) -> None:
         """Open a campaign; `reuse_from` is the same campaign with other settings, whose cached topics are reused."""
@@ -71,6 +71,8 @@ class Campaign:
             self.live = LiveTopics(self.own_store, settings)
         self.settings = settings
         self._proposals = Proposals(self.own_store, settings, self.live)
+        self._proposals.texts_needed = reuse_from is None or reuse_from._proposals.texts_needed
+        self.held_back = self._proposals.held_back.now
         self._crossed_design = CrossedDesign(self.own_store, settings, self.live, self._proposals)
         self._dispatch = Dispatch(
             self.own_store, settings, self.live.decider, self._proposals, self._crossed_design
@@ -111,7 +113,7 @@ class Campaign:
         campaign_id = secrets.token_hex(8)
         pools, passages, test_pairs, runs = list(pools), list(passages), list(test_pairs), list(runs)
         by_id = {topic.id: topic for topic in topics}
-        pooled = [by_id.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
+        pooled = [by_id.get(pool.topic, Topic(pool.topic, "")) for pool in pools]
 
         def work(tx: Writing) -> holdings.CampaignRow:
             holdings.create_campaign(tx, name, settings.as_json())
@@ -165,7 +167,7 @@ class Campaign:
         texts = list(passages)
 
         def work(tx: Writing) -> int:
-            holdings.add_topics(tx, [Topic(pool.topic, pool.topic)])
+            holdings.add_topics(tx, [Topic(pool.topic, "")])
             holdings.add_passages(tx, texts)
             return holdings.add_pool(tx, pool)
 
@@ -297,6 +299,10 @@ class Campaign:
         """Return the assessor's open assignment, with all its questions in order."""
         return self.read(lambda tx: assignments.find_open(tx, assessor))
 
+    def judge_by_ids(self) -> None:
+        """Ask about topics that are held back, too, for judges that need no texts."""
+        self._proposals.texts_needed = False
+
     # ---- answers
 
     def answer(self, question: str, assessor: str, response: Answer) -> Receipt:
@@ -394,7 +400,6 @@ class Campaign:
 
     def sweep(self) -> int:
         """Free the slots of expired leases, and end the assignments without a live lease."""
-
         return self.write(self._expire)
 
     def _expire(self, tx: Writing) -> int:
@@ -442,7 +447,6 @@ class Campaign:
     def rewind(self, topic: str, phase: str, reason: str, *, also: Also | None = None) -> int:
         """Reopen a closed phase; return how many judgments of later phases are set aside."""
         set_aside = self.preview_rewind(topic, phase)
-
         self._step(lambda tx: replay.rewind(tx, topic, phase, reason), also)
         return set_aside
 

@@ -39,6 +39,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "change": "campaign.change:change",
         "panel": "campaign.panel:panel",
         "import": "campaign.importing:import_judgments",
+        "texts": "campaign.texts:texts",
         "assign": "campaign.assign:assign",
         "budget": "evaluation.budget:budget",
         "challenge": "campaign.challenge:challenge",

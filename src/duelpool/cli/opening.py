@@ -1,5 +1,6 @@
 """Options that commands on a campaign share, and opening the campaign."""
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import typer
 from duelpool.access import audit_log
 from duelpool.campaign import Campaign
 from duelpool.campaign.campaign import Also
+from duelpool.campaign.questions.held_back import HeldTopics
 from duelpool.cli.output import tell
 from duelpool.errors import DuelpoolError
 from duelpool.store import open_store
@@ -25,6 +27,16 @@ def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[
         for refused in campaign.refused_settings:
             tell(f"Notice: {refused}")
         yield campaign
+
+
+def tell_held(held: HeldTopics, store: str) -> None:
+    """Say which topics are held back from judging, and how to release them."""
+    if not held:
+        return
+    files = [
+        name for name, missing in (("PASSAGES", held.items), ("--topics TOPICS", held.questions)) if missing
+    ]
+    tell(f"Notice: {held} Add what is missing with: duelpool texts {shlex.quote(store)} {' '.join(files)}")
 
 
 def audit_entry(campaign: Campaign, action: str, **about: object) -> Also:

@@ -10,7 +10,7 @@ from duelpool.campaign import Settings
 from duelpool.deciders import TopicPool, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup.drafts import Draft
-from duelpool.setup.forecasts import Forecast, forecast, strategies_for_people
+from duelpool.setup.forecasts import JUDGMENTS_AT_MOST, Forecast, forecast, strategies_for_people
 from duelpool.setup.pilots import (
     FittedJudges,
     Observed,
@@ -24,6 +24,13 @@ from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, estimate
 USUAL = FittedJudges(
     SIMULATED_JUDGES, "Simulated judges with default noise; a pilot measures the noise of yours."
 )
+
+
+SHORT = 1_500
+"""Judgments to simulate a strategy with, about, where a first impression is enough."""
+CHEAPER = ("swissfinals:per_item=3.5", "knockout")
+"""Strategies beside the chosen one that take fewer judgments."""
+EVERY_PAIR = "allpairs"
 
 
 def pay_of(settings: Settings) -> Pay:
@@ -62,6 +69,20 @@ def planned_cost(
         usable=usable,
         seed=settings.seed,
     )
+
+
+def other_plans(draft: Draft, observed: Observed | None = None) -> list[Estimate]:
+    """Return the estimates of the chosen strategy, of cheaper ones, and of judging every pair once."""
+    settings = draft.settings
+    if read_goal(settings.goal).of_systems:
+        return []
+    usable = 1.0 if observed is None else observed.usable
+    names = dict.fromkeys((settings.strategy, *CHEAPER, EVERY_PAIR))
+    rows = [
+        estimate(draft.pools.sizes.values(), name, pay_of(settings), cap=settings.cap, usable=usable)
+        for name in names
+    ]
+    return [rows[0], *(each for each in rows[1:-1] if each.judgments < rows[0].judgments), *rows[1:][-1:]]
 
 
 def votes_wanted(draft: Draft) -> int:
@@ -161,12 +182,21 @@ class Comparison:
             return USUAL
         return fit_judges(self.observed, cap=self.cap, seed=self.seed)
 
-    def forecast(self, strategy: str, judges: str) -> Forecast | None:
+    def forecast(
+        self, strategy: str, judges: str, judgments_at_most: int = JUDGMENTS_AT_MOST
+    ) -> Forecast | None:
         """Return a strategy's forecast; None for one that can't be made with this cap."""
         usable = self.observed.usable if self.observed is not None else 1.0
         try:
             return forecast(
-                self.sizes, strategy, self.pay, cap=self.cap, judges=judges, usable=usable, seed=self.seed
+                self.sizes,
+                strategy,
+                self.pay,
+                cap=self.cap,
+                judges=judges,
+                usable=usable,
+                seed=self.seed,
+                judgments_at_most=judgments_at_most,
             )
         except BadParameter:
             return None

@@ -179,7 +179,7 @@ def topics(tx: Reading, *, state: str | None = None) -> dict[str, Topic]:
 def _topic_of(row: Row[Any]) -> Topic:
     return Topic(
         row.id,
-        row.text,
+        row.text or row.id,  # without a question people see the id
         row.description,
         tuple(json.loads(row.conversation)),
         tuple(json.loads(row.tags)),

@@ -22,6 +22,7 @@ from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
 from duelpool.strategies.posterior.answer import PoolAnswer, WantedCertainty, answer_of
+from duelpool.strategies.schedule import finalists_of, schedule_for, usual_budget
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
 from duelpool.strategies.tables.win_table import DecidedPairs, WinTable
 
@@ -36,45 +37,11 @@ EARLY_BEST = 2  # while the field is pruned, an answer that ties more items is n
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """How a budget is spent: all of it is fixed before the first judgment."""
-
-    budget: int
-    pruning: int  # judgments before the finals begin
-    power: float  # 1: the field shrinks evenly; below: faster at first
-    games_per_round: float
-    prior_mean: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Seeding:
     """The ranking and the scores at the start of the finals; later judgments don't change them."""
 
     ranking: Indices
     standing: Floats
-
-
-def finalists_of(size: int, top: int) -> int:
-    """Return how many finalists to have: all of a small pool, else 8, or 3 more than the top wanted."""
-    return max(2, size) if size <= MOST_ITEMS else max(8, min(10, top + 3))
-
-
-def schedule_for(
-    size: int, budget: int | None, *, cap: int | None, finalists: int, games_per_round: float | None
-) -> Schedule:
-    """Return how a budget (7 judgments an item when None) is spent on a pool of this size."""
-    total = 7 * size if budget is None else budget
-    scarce = total <= 3.5 * size
-    askable = math.inf if cap is None else cap * finalists * (finalists - 1) / 2
-    finals = min(45 + 0.05 * total, 0.45 * total, 0.9 * askable)
-    games = games_per_round if games_per_round is not None else (1.0 if total <= 5 * size else 2.0)
-    return Schedule(
-        budget=total,
-        pruning=0 if size <= finalists else math.ceil(total - finals),
-        power=0.7 if scarce else 1.0,
-        games_per_round=games,
-        prior_mean=0.2 if scarce else 0.0,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +65,19 @@ class _Look:
 class SwissFinals:
     """Finds the best item (or the ordered top few) and says how sure it is.
 
-    `budget` is the number of judgments (7 an item when None), `cap` the most of one pair. While the field is
-    pruned at most `games_per_round` games an item are pending at once, in the finals `finals_round` pairs:
-    fewer make better choices, more make fewer rounds. `prior` gives a score to items. With `confidence` it is done
-    once it is that sure that a best item is among those returned; with `epsilon` besides, that the first is as good as
-    the best within epsilon; with `top_share`, that the first is in this share of the pool. An item leaves after
-    `bad_votes` Bad votes. Items whose chance to be the best is at least `tie_share` of the largest share the first
-    level; with `top` above 1 the answer is an order of single items instead. `weights` says what a judgment of an
-    assessor is worth, from 0 to 1; of those it doesn't name, 1.
+    `budget` is the number of judgments, or `per_item` that of each item; without them it is 7 an item, but never more
+    than judging every pair once. `cap` is the most of one pair. While the field is pruned at most `games_per_round`
+    games an item are pending at once, in the finals `finals_round` pairs: fewer make better choices, more make fewer
+    rounds. `prior` gives a score to items. With `confidence` it is done once it is that sure that a best item is among
+    those returned; with `epsilon` besides, that the first is as good as the best within epsilon; with `top_share`, that
+    the first is in this share of the pool. An item leaves after `bad_votes` Bad votes. Items whose chance to be the
+    best is at least `tie_share` of the largest share the first level; with `top` above 1 the answer is an order of
+    single items instead. `weights` says what a judgment of an assessor is worth, from 0 to 1; of those it doesn't name,
+    1.
     """
 
     name: ClassVar[str] = "swissfinals"
-    version: ClassVar[int] = 3  # 3: the answer, and how sure it is, come from a posterior over all items
+    version: ClassVar[int] = 4  # 4: by default never more judgments than every pair once
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
@@ -124,6 +92,7 @@ class SwissFinals:
         topic: str = "",
         cap: int | None = 6,
         budget: int | None = None,
+        per_item: float | None = None,
         finalists: int | None = None,
         top: int = 1,
         games_per_round: float | None = None,
@@ -138,7 +107,16 @@ class SwissFinals:
         weights: Mapping[str, float] | None = None,
     ) -> None:
         _check_parameters(
-            cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share
+            cap,
+            budget,
+            per_item,
+            finalists,
+            top,
+            games_per_round,
+            finals_round,
+            at_once,
+            confidence,
+            tie_share,
         )
         self.statement = WantedCertainty(
             wanted=confidence, epsilon=epsilon, share=top_share, tie_share=tie_share, top=top
@@ -148,11 +126,16 @@ class SwissFinals:
         self.cap = math.inf if cap is None else cap
         self.top = top
         self._budget = budget
+        self._per_item = per_item
         self.finals_round = finals_round
         self.at_once = at_once
         self.finalists = finalists or finalists_of(len(items), top)
         self.schedule = schedule_for(
-            len(items), budget, cap=cap, finalists=self.finalists, games_per_round=games_per_round
+            len(items),
+            self.most_judgments(len(items)),
+            cap=cap,
+            finalists=self.finalists,
+            games_per_round=games_per_round,
         )
         self._table = WinTable(items, bad_votes=bad_votes)
         self._weights = _checked_weights(weights or {})
@@ -344,13 +327,15 @@ class SwissFinals:
             return False
         return self.statement.reached(answer)
 
-    def most_judgments(self, n_items: int) -> int | None:
+    def most_judgments(self, n_items: int) -> int:
         """Return the budget."""
-        return self.schedule.budget if self._budget is not None else 7 * n_items
+        if self._budget is not None:
+            return self._budget
+        return usual_budget(n_items) if self._per_item is None else math.ceil(self._per_item * n_items)
 
     def expected_judgments(self, n_items: int) -> float:
         """Return the budget."""
-        return float(self.most_judgments(n_items) or 0)
+        return float(self.most_judgments(n_items))
 
     def _pruning(self) -> bool:
         if self._still_pruning is None:
@@ -467,6 +452,7 @@ def _lead_written_in(proposal: str) -> float:
 def _check_parameters(  # noqa: PLR0917
     cap: int | None,
     budget: int | None,
+    per_item: float | None,
     finalists: int | None,
     top: int,
     games_per_round: float | None,
@@ -481,6 +467,11 @@ def _check_parameters(  # noqa: PLR0917
         )
     if budget is not None and budget < 0:  # of 0: see `make_strategy`
         raise BadParameter(f"The budget must be a number of judgments from 1 on, not {budget}.")
+    if per_item is not None and (budget is not None or not 0 < per_item < math.inf):
+        raise BadParameter(
+            "'per_item' is a number of judgments above 0, and takes the place of 'budget'.",
+            remedy="Give one of them.",
+        )
     if finalists is not None and not 2 <= finalists <= MOST_ITEMS:
         raise BadParameter(f"There are 2 to {MOST_ITEMS} finalists, not {finalists}.")
     if at_once < 1:

@@ -152,7 +152,7 @@ def same_decisions(one: Deciding, other: Deciding) -> bool:
 
 
 def _decisions(deciding: Deciding) -> tuple[object, ...]:
-    return (deciding.ask(9), deciding.done, deciding.closed, deciding.result())
+    return (deciding.ask(99), deciding.done, deciding.closed, deciding.result())
 
 
 # ---- the checks

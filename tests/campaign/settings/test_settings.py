@@ -365,3 +365,21 @@ def test_catalogue_fills_in_values_and_shows_an_unknown_key_as_it_is() -> None:
     assert "2" in english("check.text", tries=2)
     assert catalogue("de").lang == "de"
     assert english.dir == "ltr"
+
+
+def test_campaigns_of_earlier_releases_keep_their_seven_judgments_an_item() -> None:
+    """Their settings have no `required`: swissfinals meant seven an item, and nothing was held back."""
+    for before, after in (
+        ("swissfinals", "swissfinals:per_item=7"),
+        ("swissfinals:top=3", "swissfinals:top=3,per_item=7"),
+        ("swissfinals:budget=40", "swissfinals:budget=40"),
+        ("allpairs", "allpairs"),
+    ):
+        old = {
+            name: value for name, value in Settings(strategy=before).as_json().items() if name != "required"
+        }
+        settings, refused = Settings.from_store(old)
+        assert (settings.strategy, settings.required, refused) == (after, (), ())
+        again, _ = Settings.from_store(settings.as_json())
+        assert again == settings
+        assert Settings.from_store(Settings(strategy=before).as_json())[0].strategy == before

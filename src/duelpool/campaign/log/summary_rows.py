@@ -136,7 +136,8 @@ def captions(tx: Reading) -> dict[str, Caption]:
         select(columns.id, columns.text, columns.tags).where(columns.campaign == tx.campaign)
     )
     return {
-        topic: Caption(text, () if tags == "[]" else tuple(json.loads(tags))) for topic, text, tags in rows
+        topic: Caption(text or topic, () if tags == "[]" else tuple(json.loads(tags)))
+        for topic, text, tags in rows
     }
 
 

@@ -47,7 +47,7 @@ class CrossedDesign:
 
         Where `topics` are given, no new place is taken.
         """
-        tried: set[str] = set()
+        tried: set[str] = set(self._proposals.held())
         while True:
             own = [
                 place
@@ -116,7 +116,10 @@ class CrossedDesign:
         seen = {place.topic for place in places if place.assessor == assessor}
         had = Counter(place.kind for place in places if place.assessor == assessor)
         taken = Counter(place.topic for place in places)
-        topics = [topic for topic in holdings.topics(tx, state="open") if topic not in seen]
+        held = self._proposals.held()
+        topics = [
+            topic for topic in holdings.topics(tx, state="open") if topic not in seen and topic not in held
+        ]
         for topic in sorted(topics, key=lambda topic: -taken[topic]):  # topics that were begun come first
             free = self._free(places, topic)
             for kind, number in sorted(free, key=lambda place: (had[place[0]], place[1])):

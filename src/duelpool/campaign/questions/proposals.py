@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, CompoundSelect, Select, bindparam, select, union_all
 
 from duelpool.campaign.log.live_topics import LiveTopics
+from duelpool.campaign.questions.held_back import HeldBack
 from duelpool.campaign.settings import Settings, Stage
 from duelpool.deciders import ALL
 from duelpool.errors import BadParameter
@@ -158,6 +159,8 @@ class Proposals:
         self._store = store
         self._settings = settings
         self._live = live
+        self.held_back = HeldBack(store, settings)
+        self.texts_needed = True  # False: judges go by ids, and are asked about topics without texts too
         graded = settings.plan if settings.stage == "grading" else ()
         self._grades_wanted = {(row[0], row[1]): row[4] for row in graded}
 
@@ -182,6 +185,7 @@ class Proposals:
         A reserved topic is judged by its assessors alone, who judge nothing else.
         """
         reserved = self._store.read(holdings.reserved_topics)
+        held = self.held()
         own = {topic for topic, people in reserved.items() if assessor in people}
         only = next(iter(among)) if among is not None and len(among) == 1 else None
         grading = self._settings.stage == "grading"  # a strategy that is done says nothing about grades
@@ -189,8 +193,14 @@ class Proposals:
         return {
             topic: head
             for topic, head in heads.items()
-            if (among is None or topic in among) and (topic in own if own else topic not in reserved)
+            if (among is None or topic in among)
+            and (topic in own if own else topic not in reserved)
+            and topic not in held
         }
+
+    def held(self) -> Collection[str]:
+        """Return the topics that are held back from these judges."""
+        return self.held_back.now().topics if self.texts_needed else ()
 
     def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
         """Return test pairs that an assessor hasn't seen, as many as an assignment takes."""
@@ -217,7 +227,12 @@ class Proposals:
     def _fresh_tests(self, tx: Reading, assessor: str) -> list[holdings.TestPair]:
         rows = _TESTS_SEEN.tuples(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
         seen = {name for (name,) in rows}
-        return [pair for name, pair in holdings.test_pairs(tx).items() if name not in seen]
+        held = self.held_back.now(tx).topics if self.texts_needed else ()
+        return [
+            pair
+            for name, pair in holdings.test_pairs(tx).items()
+            if name not in seen and pair.topic not in held
+        ]
 
     def want(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.views.idle import session_ending
 from duelpool.errors import DuelpoolError
 from duelpool.judges.live import JudgeAction, JudgeError, LiveJudge, Sheet
 from duelpool.records import Answer, Outcome, Pair, Passage, Question, Topic
@@ -24,7 +25,7 @@ class JudgeGaveUp(DuelpoolError):
 
 @dataclass(slots=True)
 class SessionTally:
-    """The counts of a session, and why it ended: "done", "nothing", "skipped", "stopped" or "limit"."""
+    """The counts of a session, and why it ended: "skipped", "stopped", "limit", or as `session_ending` says."""
 
     judged: int = 0
     skipped: int = 0
@@ -65,7 +66,7 @@ class QuestionTexts:
         if missing:
             passages = campaign.read(lambda tx: holdings.passages(tx, missing))
             read = {item: passages.get(item, Passage(item, "")) for item in missing}
-            self._cache(read)
+            self._cache(passages)  # a text that is missing may come
             texts |= read
         return texts
 
@@ -82,7 +83,8 @@ class QuestionTexts:
     def sheet(self, question: Question, judged: int = 0) -> Sheet:
         """Return a question as its judge sees it."""
         campaign = self._campaign
-        if question.topic not in self._topics:
+        known = self._topics.get(question.topic)
+        if known is None or known.text == known.id:  # a question that is missing may come
             self._topics = campaign.read(holdings.topics)
         texts = self.passages_of((question,))
         return Sheet(
@@ -152,7 +154,11 @@ class JudgingSession:
     def _next(self) -> Question | None:
         question = self.campaign.next_question(self.assessor, self._topics)
         if question is None:
-            self.tally.ended = "skipped" if self._skipped else "done" if self.campaign.done else "nothing"
+            self.tally.ended = (
+                "skipped"
+                if self._skipped
+                else session_ending(self.campaign, self.assessor, of_person=self._topics is None)
+            )
         elif _key(question) in self._skipped:  # skipped ones come last: no other question is left
             self.campaign.give_back(question.id, self.assessor)
             self.tally.ended = "skipped"

@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from duelpool.campaign import events
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, QuestionTexts, SessionTally
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
+from duelpool.campaign.views.idle import session_ending
 from duelpool.judges.live import JudgeError
 from duelpool.records import Answer, Outcome, Question
 from duelpool.store import Writing
@@ -99,7 +100,7 @@ class LlmSession:
         elif self._aside:
             self.tally.ended = "trouble"
         else:
-            self.tally.ended = "done" if self._campaign.done else "nothing"
+            self.tally.ended = session_ending(self._campaign, self._judge.assessor)
 
     def _store(self, ended: Future[Answer], question: Question) -> bool:
         """Store an answer, or set the question aside; False when the budget doesn't allow the request."""

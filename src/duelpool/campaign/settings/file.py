@@ -25,6 +25,8 @@ def read_settings(path: str, options: Settings) -> Settings:
             if options.strategy == Settings(goal="systems").strategy:  # the goal's default: the file's counts
                 options_set.pop("strategy", None)
         options_set.pop("ties", None)  # which no option says
+        if "required" in values:  # no option requires anything: they only allow
+            options_set.pop("required", None)
         settings = Settings.from_json({**values, **options_set})
         return settings if "ties" in values else replace(settings, ties=read_goal(settings.goal).of_systems)
     except DuelpoolError as error:

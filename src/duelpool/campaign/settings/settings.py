@@ -28,6 +28,7 @@ from duelpool.campaign.settings.values import (
     PanelName,
     Parameter,
     PlannedRow,
+    Requirements,
     Scale,
     Seconds,
     Share,
@@ -45,6 +46,8 @@ from duelpool.errors import BadParameter, DuelpoolError, UnknownName
 from duelpool.panels import PanelSettings
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
+from duelpool.strategies.parameters import split_spec
+from duelpool.strategies.schedule import PER_ITEM
 
 _PLAIN = frozenset({Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD})
 _ALWAYS = frozenset({Outcome.CANNOT_JUDGE, Outcome.SKIP})
@@ -219,6 +222,14 @@ class Settings:
         "What a first visit goes through, in this order.",
         effect="Apply to visitors who arrive from now on; current assessors continue.",
         section=_BEFORE,
+    )
+    required: Requirements = setting(
+        (),
+        "Required before judging",
+        "Topics with items without text (texts) or without a question (questions) are held back until they have them.",
+        effect="Topics that lack it are held back from now on; others, and what was judged, stay as they are.",
+        section=_BEFORE,
+        choices={"texts": "a text for every item", "questions": "a question for every topic"},
     )
     visitors_per_address: FromZero = setting(
         100,
@@ -525,6 +536,7 @@ class Settings:
         what was judged can be read, and nothing more is asked. Others of that kind can't be used: then the error says
         what is wrong.
         """
+        values = _as_it_was_asked(values)
         try:
             return cls.from_json(values), ()
         except DuelpoolError:
@@ -585,6 +597,21 @@ FIXED: Final[Mapping[str, str]] = MappingProxyType(
     {name: field.about.fixed_because for name, field in SETTINGS.items() if not field.changeable}
 )
 """The settings that can't change while people judge, each with the reason."""
+
+
+def _as_it_was_asked(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return stored settings of earlier releases with what they left unsaid, so that their campaigns go on unchanged.
+
+    Their swissfinals asked seven judgments an item, also where that is more than every pair once.
+    """
+    strategy = values.get("strategy")
+    if "required" in values or not isinstance(strategy, str):
+        return values
+    name, parameters = split_spec(strategy)
+    if name != _STRATEGY or {"budget", "per_item"} & set(parameters):
+        return values
+    given = ",".join(f"{key}={value}" for key, value in {**parameters, "per_item": PER_ITEM}.items())
+    return {**values, "strategy": f"{name}:{given}"}
 
 
 def _is_usable(name: str, value: Any) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field
 
@@ -35,6 +35,9 @@ Flips: TypeAlias = Literal["tie", "abstain"]
 TestRule: TypeAlias = Literal["share", "any-failed"]
 """Who is excluded: those below a share of all their test pairs, or every assignment with a failed one."""
 
+Required: TypeAlias = Literal["texts", "questions"]
+"""What a topic must have before people and language models judge it."""
+
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -53,6 +56,10 @@ def _each_once(kinds: tuple[Kind, ...]) -> tuple[Kind, ...]:
         message = "Name each kind of judgment once."
         raise ValueError(message)
     return kinds
+
+
+def _named_once(names: tuple[Required, ...]) -> tuple[Required, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 class PanelLabels(Mapping[str, str]):
@@ -128,6 +135,12 @@ def check_codes(codes: Mapping[str, str]) -> None:
         settings[code] = name
 
 
+def required(allow_missing_texts: bool, allow_missing_questions: bool) -> tuple[Required, ...]:
+    """Return what topics must have before people judge them: texts and questions, unless they may be missing."""
+    allowed = {"texts": allow_missing_texts, "questions": allow_missing_questions}
+    return tuple(name for name in get_args(Required) if not allowed[name])
+
+
 Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 Text: TypeAlias = Annotated[str, Field(strict=True)]
 Whole: TypeAlias = Annotated[int, Field(strict=True)]
@@ -138,6 +151,7 @@ Share: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan
 PairKind: TypeAlias = Annotated[Kind, AfterValidator(_for_pairs)]
 Kinds: TypeAlias = Annotated[tuple[Kind, ...], AfterValidator(_each_once)]
 Steps: TypeAlias = Annotated[tuple[Step, ...], AfterValidator(_in_order)]
+Requirements: TypeAlias = Annotated[tuple[Required, ...], AfterValidator(_named_once)]
 Languages: TypeAlias = tuple[Annotated[Text, AfterValidator(_language)], ...]
 Parameter: TypeAlias = Annotated[Text, AfterValidator(_parameter)]
 PanelName: TypeAlias = Annotated[Text, AfterValidator(_known_panel)]

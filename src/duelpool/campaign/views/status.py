@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.summary_rows import Caption, Summary
+from duelpool.campaign.questions.held_back import NONE_HELD, HeldTopics
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views import certainty, summaries
@@ -278,6 +279,7 @@ def _status(
         money=lambda usable: money_status(tx, settings, usable),
         test_pairs=len(better_items(tx)),
         active=active_assessors(tx),
+        held_back=campaign.held_back(tx),
     )
 
 
@@ -529,6 +531,7 @@ def campaign_status(
     money: Callable[[int], MoneyStatus],
     test_pairs: int,
     active: int,
+    held_back: HeldTopics = NONE_HELD,
     version: int = 1,
 ) -> CampaignStatus:
     """Put the parts together; `money(usable)` is asked once the usable judgments are known."""
@@ -551,7 +554,15 @@ def campaign_status(
         assessors=people,
         money=spent,
         hindrances=tuple(
-            _hindrances(settings, state, topics=topics, people=people, spent=spent, test_pairs=test_pairs)
+            _hindrances(
+                settings,
+                state,
+                topics=topics,
+                people=people,
+                spent=spent,
+                test_pairs=test_pairs,
+                held_back=held_back,
+            )
         ),
         active=active,
         left_choices=sum(own.left for own in tallies.values()),
@@ -589,12 +600,15 @@ def _hindrances(
     people: Sequence[AssessorStatus],
     spent: MoneyStatus,
     test_pairs: int,
+    held_back: HeldTopics,
 ) -> Iterator[Hindrance]:
     """Yield what keeps a campaign from going on."""
     if all(view.status.done for view in topics):
         return
     if state != "open":
         yield Hindrance("state", f"The campaign is {state}: no questions are asked.")
+    if held_back:
+        yield Hindrance("held", f"{held_back} Add what is missing: duelpool texts.")
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
             yield Hindrance("budget", "The budget doesn't cover another assignment.")

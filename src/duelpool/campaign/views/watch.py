@@ -313,6 +313,7 @@ class Watch:
             money=lambda usable: self._money_of(signs, usable),
             test_pairs=signs.test_pairs,
             active=campaign.read(active_assessors),
+            held_back=campaign.held_back(),
             version=(self._last.version + 1) if self._last else 1,
         )
 

@@ -43,7 +43,9 @@ DEDICATED = 8  # simulated people of a campaign without a crowd, unless --assess
 DEMO = "demo"  # the model of people who know the true utilities of the demo collection
 ENDINGS = {
     "done": "Every topic has all the judgments it needs.",
-    "nothing": "There are no questions for this judge now.",
+    "nothing": "There are no questions for this judge now: others hold them. Start again once they have answered.",
+    "held": "The other topics are held back: texts or questions are missing. Add them with `duelpool texts`.",
+    "own": "What is left needs another assessor: each judges a pair once. Continue with --assessor NAME.",
     "skipped": "Only skipped questions are left for this judge.",
     "stopped": "Stopped.",
     "limit": "The limit is reached.",
@@ -222,6 +224,7 @@ def command(
         if not command:
             raise BadParameter("No program is named.", remedy='Give one: --command "python judge.py".')
         with CommandJudge(shlex.split(command), timeout=timeout) as program:
+            campaign.judge_by_ids()
             campaign.enrol(assessor or "command", "program")
             session = JudgingSession(
                 campaign, assessor or "command", program, topics=judging.topic, patience=patience
@@ -281,6 +284,7 @@ def _people(
 
 
 def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, judging: JudgingOptions) -> None:
+    campaign.judge_by_ids()
     people = _people(campaign, model, options.seed, options.careless)
     with _judging_bar(campaign, judging.limit) as advance:
 

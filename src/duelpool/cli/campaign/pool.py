@@ -8,40 +8,41 @@ from pathlib import Path
 from typing import Annotated, cast
 
 import typer
-from rich.table import Table
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
 from duelpool.campaign.settings.settings import default_strategy, refuse_topic_strategy
+from duelpool.campaign.settings.values import required
 from duelpool.campaign.views import summaries
 from duelpool.cli.campaign.answer_figures import answer_figures, show_answers
+from duelpool.cli.campaign.pool_tables import figures, show, show_alternatives, show_checks, show_comparison
 from duelpool.cli.evaluation.simulate import prior_read
-from duelpool.cli.opening import opened
-from duelpool.cli.options import is_store
-from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
+from duelpool.cli.opening import opened, tell_held
+from duelpool.cli.options import AllowMissingQuestions, AllowMissingTexts, is_store
+from duelpool.cli.output import print_json, progress_bar, tell, tell_notices, with_progress
 from duelpool.deciders import DECIDERS, read_goal
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.files import write_pools
 from duelpool.files.paths import expand_paths
 from duelpool.files.source import read_source
-from duelpool.pooling import Pools
 from duelpool.preferences.prior import Prior
 from duelpool.setup import (
     Compared,
     Comparison,
     Draft,
     Files,
+    Forecast,
     Observed,
     Rules,
     above_limit,
     build_draft,
     compare,
     observe,
-    pay_of,
     planned_cost,
     read_files,
 )
-from duelpool.setup.comparisons import answers_left_out
+from duelpool.setup.checks import pool_checks
+from duelpool.setup.comparisons import SHORT, USUAL, answers_left_out, other_plans
 from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate
 from duelpool.store import holdings, open_store
@@ -160,6 +161,8 @@ def pool(
     seed: Annotated[
         int, typer.Option(min=SETTINGS["seed"].least, help=SETTINGS["seed"].about.help)
     ] = DEFAULTS.seed,
+    allow_missing_texts: AllowMissingTexts = False,
+    allow_missing_questions: AllowMissingQuestions = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Build judging pools from answers, or from runs, grades and texts; estimate the cost, and make the campaign.
@@ -199,6 +202,7 @@ def pool(
         budget=budget,
         guidelines=_text(guidelines) if guidelines else "",
         ties=read_goal(goal).of_systems,
+        required=required(allow_missing_texts, allow_missing_questions),
     )
     settings = read_settings(settings_file, options) if settings_file else options
     of_systems = read_goal(settings.goal).of_systems
@@ -207,11 +211,9 @@ def pool(
             f"--max-cost and --learn-from choose among strategies, and the goal is '{settings.goal}'.",
             remedy="Leave them out; --dry-run estimates the cost.",
         )
-    paths = expand_paths([*(more_runs or []), *(runs or []), *(pages or [])])
-    given = expand_paths(answers or [])
-    files = Files(
-        tuple(paths), qrels, prefs, topics, texts, tests, groups, tuple(given), fields, pages=bool(pages)
-    )
+    paths = tuple(expand_paths([*(more_runs or []), *(runs or []), *(pages or [])]))
+    given = tuple(expand_paths(answers or []))
+    files = Files(paths, qrels, prefs, topics, texts, tests, groups, given, fields, pages=bool(pages))
     inputs = read_files(files, lambda names: with_progress(names, "Reading runs"))
     for file, notices in inputs.notices:
         tell_notices(file, notices)
@@ -224,14 +226,16 @@ def pool(
     compared = _compared(comparison) if wanted else None
     forecasts = () if compared is None else compared.forecasts
     expected = planned_cost(draft, seen, forecasts, simulated=simulated)
-    warning = above_limit(comparison, forecasts)
-    message = ""
+    warning, message = above_limit(comparison, forecasts), ""
+    checks = pool_checks(draft)
+    others = other_plans(draft, seen) if strategy is None and compared is None else []
     if output and not dry_run:
-        message = _made(output, name, draft, prior_read(prior, [settings.strategy]), topics)
+        message = _made(output, name, draft, prior_read(prior, [settings.strategy]))
     if as_json:
         whole = figures(pools, expected) | ({"systems": answer_figures(draft)} if of_systems else {})
-        if pilot is not None:
-            whole["pilot_of"] = {"topics": len(draft.whole), "candidates": sum(draft.whole.values())}
+        whole["checks"] = [asdict(each) for each in checks]
+        whole |= {"alternatives": [asdict(each) for each in others]} if others else {}
+        whole |= _of_pilot(draft) if pilot is not None else {}
         if compared is not None:
             whole["comparison"] = compared.as_json() | {
                 "pilot": None if seen is None else asdict(seen),
@@ -240,6 +244,8 @@ def pool(
         print_json(whole)
     else:
         show_answers(draft, expected) if files.of_systems else show(pools, expected)
+        show_checks(checks)
+        show_alternatives(others, _simulated_others(comparison, others) if simulated else ())
         if compared is not None:
             show_comparison(compared, seen, settings)
     if message:
@@ -251,15 +257,27 @@ def pool(
         tell(f"This was a dry run: {output} was not written.")
 
 
-def _made(output: str, name: str | None, draft: Draft, prior: Prior | None, topics: str | None) -> str:
+def _of_pilot(draft: Draft) -> dict[str, object]:
+    return {"pilot_of": {"topics": len(draft.whole), "candidates": sum(draft.whole.values())}}
+
+
+def _simulated_others(comparison: Comparison, others: Sequence[Estimate]) -> list[Forecast]:
+    """Return the forecasts of the alternatives, by the simulation of a dry run, a shorter one."""
+    with progress_bar("Simulating strategies", len(others)) as advance:
+        found = []
+        for each in others:
+            found.append(comparison.forecast(each.strategy, USUAL.judges, SHORT))
+            advance(1)
+    return [each for each in found if each is not None]
+
+
+def _made(output: str, name: str | None, draft: Draft, prior: Prior | None) -> str:
     """Write the pools or make the campaign; return what to say of it."""
     if not is_store(output):
         return written(output, name, draft, prior)
     if not second_wanted(output, name):
         raise typer.Abort
-    lines = [written(output, name, draft, prior)]
-    lines += [_untitled(draft.untitled, topics)] if draft.untitled else []
-    return "\n".join([*lines, next_step(output, name)])
+    return "\n".join([written(output, name, draft, prior), next_step(output, name)])
 
 
 def second_wanted(output: str, name: str | None) -> bool:
@@ -306,15 +324,6 @@ def _tell_left_out(draft: Draft, of_systems: bool) -> None:
         )
 
 
-def _untitled(without: Sequence[str], file: str | None) -> str:
-    """Return the notice about topics without a text."""
-    where = f"{file}: topics" if file else "Topics"
-    return (
-        f"{where} without a question: {len(without):,} (first: {without[0]}). "
-        "People would see the topic's id; --topics FILE has the questions."
-    )
-
-
 def _observed(store: str) -> Observed:
     with opened(store, None) as campaign:
         return observe(campaign)
@@ -341,6 +350,7 @@ def written(output: str, name: str | None, draft: Draft, prior: Prior | None = N
         campaign, held = ready.create(store, name or stem_of(output))
         if prior is not None:
             set_prior(campaign, prior)
+        tell_held(campaign.held_back(), output)
         summaries.keep_up(campaign)  # of many topics, or whoever looks first would wait
     return f"Made the campaign '{campaign.name}' in {output}: {held}."
 
@@ -352,118 +362,3 @@ def stem_of(store: str) -> str:
 
 def _text(path: str) -> str:
     return read_source(path).data.decode(errors="replace").strip()
-
-
-def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
-    """Return the figures of pools as JSON values."""
-    largest = pools.largest
-    return {
-        "topics": len(pools.pools),
-        "candidates": pools.candidates,
-        "largest": len(largest) if largest else 0,
-        "largest_topic": largest.topic if largest else None,
-        "sizes": pools.sizes,
-        "twins": pools.merged,
-        "near_twins": {
-            topic: [list(group) for group in groups] for topic, groups in pools.near_duplicates.items()
-        },
-        "without_text": len(pools.without_text),
-        "left_out": {
-            "ungraded": pools.ungraded,
-            "not_relevant": pools.not_relevant,
-            "thinned": pools.thinned,
-        },
-        "topics_without_candidates": list(pools.empty_topics),
-        "topics_without_grades": list(pools.ungraded_topics),
-        "topics_without_runs": list(pools.unpooled_topics),
-        "runs": {each.name: {"items": each.items, "unique": each.unique} for each in pools.runs},
-        "groups": {each.name: {"items": each.items, "unique": each.unique} for each in pools.groups},
-        "estimate": {
-            "strategy": expected.strategy,
-            "judgments": expected.judgments,
-            "assignments": expected.assignments,
-            "cost": expected.cost,
-            "found": expected.found,
-        },
-    }
-
-
-def show(pools: Pools, expected: Estimate) -> None:
-    """Print the figures of pools, and the contribution of each run and group."""
-    sizes = sorted(pools.sizes.values())
-    largest = pools.largest
-    facts = Table(title="Pools", show_header=False, title_justify="left")
-    facts.add_column("what")
-    facts.add_column("figure", justify="right")
-    facts.add_row("topics", f"{len(pools.pools):,}")
-    facts.add_row("candidates", f"{pools.candidates:,}")
-    facts.add_row("smallest, median, largest", f"{sizes[0]}, {sizes[len(sizes) // 2]}, {sizes[-1]}")
-    facts.add_row("largest topic", largest.topic if largest else "")
-    facts.add_row("duplicates merged", f"{pools.merged:,}")
-    for name, count in (
-        ("near-duplicates to review", sum(map(len, pools.near_duplicates.values()))),
-        ("without text", len(pools.without_text)),
-        ("left out: no grade", pools.ungraded),
-        ("left out: not relevant", pools.not_relevant),
-        ("left out: thinned", pools.thinned),
-        ("topics without candidates", len(pools.empty_topics)),
-        ("topics without grades", len(pools.ungraded_topics)),
-        ("topics without runs", len(pools.unpooled_topics)),
-    ):
-        if count:
-            facts.add_row(name, f"{count:,}")
-    facts.add_section()
-    facts.add_row(f"judgments, with {expected.strategy}", f"about {expected.judgments:,}")
-    facts.add_row("assignments of ten", f"{expected.assignments:,}")
-    facts.add_row("cost", f"{expected.cost / 100:,.2f}")
-    if expected.found is not None:
-        facts.add_row("best items found, simulated", f"{expected.found:.0%}")
-    print_table(facts)
-    for title, contributions in (("Runs", pools.runs), ("Groups", pools.groups)):
-        if contributions:
-            table = Table(title=title, title_justify="left")
-            table.add_column(title.lower()[:-1], overflow="fold")
-            table.add_column("candidates", justify="right")
-            table.add_column("from it alone", justify="right")
-            for each in sorted(contributions, key=lambda each: (-each.unique, -each.items, each.name)):
-                table.add_row(each.name, f"{each.items:,}", f"{each.unique:,}")
-            print_table(table)
-
-
-def show_comparison(compared: Compared, seen: Observed | None, settings: Settings) -> None:
-    """Print the forecast of every strategy, the pilot's figures, and the recommendation."""
-    table = Table(title="Strategies, simulated on all topics' pools", title_justify="left")
-    table.add_column("strategy", overflow="fold")
-    for column in ("judgments", "rounds", "cost", "found"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for each in sorted(compared.forecasts, key=lambda each: (-each.found, each.cost)):
-        table.add_row(
-            each.strategy,
-            f"{each.judgments:,}",
-            f"{each.rounds:.0f}",
-            f"{each.cost / 100:,.2f}",
-            f"{each.found:.0%} ±{each.error:.0%}",
-        )
-    print_table(table)
-    if seen is not None:
-        typer.echo(pilot_summary(seen, settings))
-    typer.echo(compared.judges.note)
-    if compared.recommendation is not None:
-        typer.echo(f"Recommended: {compared.recommendation.reason}")
-
-
-def pilot_summary(seen: Observed, settings: Settings) -> str:
-    """Return the figures of a pilot in a sentence."""
-    parts = [f"{seen.judgments:,} judgments of {seen.topics} topics"]
-    if seen.agreement is not None:
-        parts.append(f"two votes on a pair agree {seen.agreement:.0%}")
-    if seen.ties:
-        parts.append(f"{seen.ties:.0%} ties")
-    if seen.answered:
-        parts.append(seen.test_pairs)
-    if seen.usable < 1:
-        parts.append(f"{seen.usable:.0%} of the judgments usable")
-    if seen.seconds is not None:
-        hourly = seen.hourly(pay_of(settings))
-        parts.append(f"{seen.seconds:.0f} seconds each, {(hourly or 0) / 100:,.2f} an hour")
-    return f"The pilot '{seen.campaign}': {'; '.join(parts)}."

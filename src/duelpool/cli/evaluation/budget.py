@@ -23,11 +23,12 @@ from duelpool.budget.units.sources import (
 )
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings import SETTINGS, Judges, Scale, Settings
+from duelpool.campaign.settings.values import required
 from duelpool.cli.evaluation.budget_tables import show_estimate, show_plan, show_simulation
 from duelpool.cli.executors import open_executor
 from duelpool.cli.helptext import command_group
-from duelpool.cli.opening import opened
-from duelpool.cli.options import CampaignOption
+from duelpool.cli.opening import opened, tell_held
+from duelpool.cli.options import AllowMissingQuestions, AllowMissingTexts, CampaignOption
 from duelpool.cli.output import print_json, progress_bar, tell
 from duelpool.errors import BadParameter
 from duelpool.files import read_passages, read_qrels, read_topics
@@ -205,6 +206,8 @@ def campaign(
     scale: Annotated[
         str | None, typer.Option(help="Scale of the grades: binary, abc, five. Default: the plan's.")
     ] = None,
+    allow_missing_texts: AllowMissingTexts = False,
+    allow_missing_questions: AllowMissingQuestions = False,
     seed: Seed = 1,
 ) -> None:
     """Make a campaign from a plan: it asks the plan's questions and logs their propensities.
@@ -216,15 +219,18 @@ def campaign(
       duelpool budget estimate plan.jsonl runs/ --judgments budget.db
     """
     made = read_plan(plan_file)
+    needed = required(allow_missing_texts, allow_missing_questions)
     tests = 0 if judges == "crowd" else Settings().tests  # a plan's items have no test pairs among them
     settings = plan_settings(
-        made, Settings(judges=cast("Judges", judges), seed=seed, tests=tests), cast("Scale | None", scale)
+        made,
+        Settings(judges=cast("Judges", judges), seed=seed, tests=tests, required=needed),
+        cast("Scale | None", scale),
     )
     pools = plan_pools(made)
     wanted = {item for pool in pools for item in pool.items}
     passages = [] if texts is None else [each for each in read_passages(texts) if each.id in wanted]
     with open_store(output, create=True) as store:
-        Campaign.create(
+        campaign = Campaign.create(
             store,
             name,
             settings,
@@ -232,9 +238,11 @@ def campaign(
             pools=pools,
             passages=passages,
         )
+        held = campaign.held_back()
     tell(
         f"Made the campaign '{name}' in {output}: {len(made.questions)} questions, {made.judgments} judgments."
     )
+    tell_held(held, output)
 
 
 def _judged(path: str, name: str | None, population: Population) -> JudgedUnits:

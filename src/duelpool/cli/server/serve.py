@@ -10,6 +10,7 @@ from duelpool.access.openid import ProviderTrouble
 from duelpool.access.sign_on_settings import CLAIM, EVERYONE, SCOPES, SignOnSettings, read_settings
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.changes import UnreadableSettings
+from duelpool.cli.opening import tell_held
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.cli.output import print_json, tell
 from duelpool.errors import BadParameter
@@ -159,7 +160,8 @@ def serve(
             typer.echo(f"  {setup_address(root, setup_key(keys, now, days))}")
         for row in rows:
             try:
-                refused = Campaign(opened, row).refused_settings
+                shown = Campaign(opened, row)
+                refused, held = shown.refused_settings, shown.held_back()
             except UnreadableSettings as error:
                 if len(rows) == 1:
                     raise
@@ -168,6 +170,7 @@ def serve(
             typer.echo(f"Campaign {row.name}")
             for setting in refused:
                 tell(f"  Notice: {setting}")
+            tell_held(held, store)
             typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
             preview = keys.key(row.id, "manager", now, days=days)
             typer.echo(f"  to preview:    {address(root, row.id, preview, preview='1')}")

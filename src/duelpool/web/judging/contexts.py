@@ -132,5 +132,5 @@ _MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
     "judging": _judge_page,
     "waiting": _judge_page,
     "feedback": _feedback_page,
-    "no-work": lambda visit, place: {"all_done": visit.flow.campaign.done},
+    "no-work": lambda visit, place: {"why": place.more.get("why", "")},
 }

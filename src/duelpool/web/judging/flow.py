@@ -12,13 +12,13 @@ from typing import Any
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
+from duelpool.campaign.views.idle import why_idle
 from duelpool.campaign.work import participants
-from duelpool.campaign.work.assignments import PAID, affordable
+from duelpool.campaign.work.assignments import PAID
 from duelpool.campaign.work.ledger import prorated
 from duelpool.campaign.work.participants import EndedAssignment, Step, VisitorState
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Question
-from duelpool.store import Reading
 from duelpool.store.leases import Receipt
 from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.schemas import Sheets, money
@@ -184,18 +184,18 @@ class Flow:
             self.campaign.finish(assignment.id)
             return self._after_work(self.look(assessor)) or Place("waiting", present)
         if assignment is None:
-            why = self._why_nothing()
-            if why == "waiting" and may_free and self.campaign.free_idle(assessor):
+            why = why_idle(self.campaign, assessor)
+            if why == "others" and may_free and self.campaign.free_idle(assessor):
                 return self._crowd(assessor, present, may_free=False)
-            return Place(why, present)
+            return Place(_idle_state(why), present, more={"why": why})
         return Place("judging", present, questions=assignment.left, assignment=assignment)
 
     def _dedicated(self, assessor: str, present: VisitorState, stored: Receipt | None) -> Place:
         questions = self._leased(assessor, present)
-        state = "judging" if questions else self._why_nothing()
-        if state == "waiting" and self.campaign.free_idle(assessor):
+        why = "" if questions else why_idle(self.campaign, assessor)
+        if why == "others" and self.campaign.free_idle(assessor):
             questions = self._leased(assessor, present)
-            state = "judging" if questions else state
+        state = "judging" if questions else _idle_state(why)
         asked = questions[0].topic if questions else ""
         topic = (
             "" if stored is not None and stored.topic == asked else self._topic_left(assessor, present, asked)
@@ -204,7 +204,7 @@ class Flow:
             topic = ""
         if topic:
             return Place("feedback", present, questions=questions, topic=topic)
-        return Place(state, present, questions=questions)
+        return Place(state, present, questions=questions, more={"why": why})
 
     def _leased(self, assessor: str, present: VisitorState) -> tuple[Question, ...]:
         return self.campaign.next_questions(assessor, AHEAD, one_topic=True, state=present.participant)
@@ -221,14 +221,6 @@ class Flow:
         if shared and not campaign.live.state(last.topic).strategy.done:
             return ""  # others hold its last questions, and may return some
         return str(last.topic)
-
-    def _why_nothing(self) -> str:
-        campaign = self.campaign
-
-        def pays(tx: Reading) -> bool:
-            return campaign.settings.judges != "crowd" or affordable(tx, campaign.settings)
-
-        return "no-work" if campaign.done or not campaign.read(pays) else "waiting"
 
     def last_answered(self, assessor: str) -> Any:
         """Return the assessor's last answer that can be undone, None for none."""
@@ -320,6 +312,11 @@ class Flow:
             return max(items, done + 1)
         wanted = campaign.live.state(question.topic, head=0).strategy.expected_judgments(items)
         return max(math.ceil(wanted), done + 1)
+
+
+def _idle_state(why: str) -> str:
+    """Return the page of someone who gets no question: it asks again soon where others are about to answer."""
+    return "waiting" if why == "others" else "no-work"
 
 
 def saved_json(receipt: Receipt, outcome: str, attempt: int | None) -> dict[str, Any]:

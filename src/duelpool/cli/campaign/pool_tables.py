@@ -1,0 +1,154 @@
+"""What `duelpool pool` prints: figures of the pools, what is noteworthy about them, and what other strategies cost."""
+
+from collections.abc import Iterable, Sequence
+
+import typer
+from rich.table import Table
+
+from duelpool.campaign.settings import Settings
+from duelpool.cli.output import print_table
+from duelpool.pooling import Pools
+from duelpool.setup import Compared, Forecast, Observed, pay_of, recommend
+from duelpool.setup.checks import PoolCheck
+from duelpool.simulation.cost import Estimate
+
+
+def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
+    """Return the figures of pools as JSON values."""
+    largest = pools.largest
+    return {
+        "topics": len(pools.pools),
+        "candidates": pools.candidates,
+        "largest": len(largest) if largest else 0,
+        "largest_topic": largest.topic if largest else None,
+        "sizes": pools.sizes,
+        "twins": pools.merged,
+        "near_twins": {
+            topic: [list(group) for group in groups] for topic, groups in pools.near_duplicates.items()
+        },
+        "without_text": len(pools.without_text),
+        "left_out": {
+            "ungraded": pools.ungraded,
+            "not_relevant": pools.not_relevant,
+            "thinned": pools.thinned,
+        },
+        "topics_without_candidates": list(pools.empty_topics),
+        "topics_without_grades": list(pools.ungraded_topics),
+        "topics_without_runs": list(pools.unpooled_topics),
+        "runs": {each.name: {"items": each.items, "unique": each.unique} for each in pools.runs},
+        "groups": {each.name: {"items": each.items, "unique": each.unique} for each in pools.groups},
+        "estimate": {
+            "strategy": expected.strategy,
+            "judgments": expected.judgments,
+            "assignments": expected.assignments,
+            "cost": expected.cost,
+            "found": expected.found,
+        },
+    }
+
+
+def show(pools: Pools, expected: Estimate) -> None:
+    """Print the figures of pools, and the contribution of each run and group."""
+    sizes = sorted(pools.sizes.values())
+    largest = pools.largest
+    facts = Table(title="Pools", show_header=False, title_justify="left")
+    facts.add_column("what")
+    facts.add_column("figure", justify="right")
+    facts.add_row("topics", f"{len(pools.pools):,}")
+    facts.add_row("candidates", f"{pools.candidates:,}")
+    facts.add_row("smallest, median, largest", f"{sizes[0]}, {sizes[len(sizes) // 2]}, {sizes[-1]}")
+    facts.add_row("largest topic", largest.topic if largest else "")
+    facts.add_row("duplicates merged", f"{pools.merged:,}")
+    for name, count in (
+        ("near-duplicates to review", sum(map(len, pools.near_duplicates.values()))),
+        ("without text", len(pools.without_text)),
+        ("left out: no grade", pools.ungraded),
+        ("left out: not relevant", pools.not_relevant),
+        ("left out: thinned", pools.thinned),
+        ("topics without candidates", len(pools.empty_topics)),
+        ("topics without grades", len(pools.ungraded_topics)),
+        ("topics without runs", len(pools.unpooled_topics)),
+    ):
+        if count:
+            facts.add_row(name, f"{count:,}")
+    facts.add_section()
+    facts.add_row(f"judgments, with {expected.strategy}", f"about {expected.judgments:,}")
+    facts.add_row("assignments of ten", f"{expected.assignments:,}")
+    facts.add_row("cost", f"{expected.cost / 100:,.2f}")
+    if expected.found is not None:
+        facts.add_row("best items found, simulated", f"{expected.found:.0%}")
+    print_table(facts)
+    for title, contributions in (("Runs", pools.runs), ("Groups", pools.groups)):
+        if contributions:
+            table = Table(title=title, title_justify="left")
+            table.add_column(title.lower()[:-1], overflow="fold")
+            table.add_column("candidates", justify="right")
+            table.add_column("from it alone", justify="right")
+            for each in sorted(contributions, key=lambda each: (-each.unique, -each.items, each.name)):
+                table.add_row(each.name, f"{each.items:,}", f"{each.unique:,}")
+            print_table(table)
+
+
+def show_comparison(compared: Compared, seen: Observed | None, settings: Settings) -> None:
+    """Print the forecast of every strategy, the pilot's figures, and the recommendation."""
+    table = Table(title="Strategies, simulated on all topics' pools", title_justify="left")
+    table.add_column("strategy", overflow="fold")
+    for column in ("judgments", "rounds", "cost", "found"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for each in sorted(compared.forecasts, key=lambda each: (-each.found, each.cost)):
+        table.add_row(
+            each.strategy,
+            f"{each.judgments:,}",
+            f"{each.rounds:.0f}",
+            f"{each.cost / 100:,.2f}",
+            f"{each.found:.0%} ±{each.error:.0%}",
+        )
+    print_table(table)
+    if seen is not None:
+        typer.echo(pilot_summary(seen, settings))
+    typer.echo(compared.judges.note)
+    if compared.recommendation is not None:
+        typer.echo(f"Recommended: {compared.recommendation.reason}")
+
+
+def pilot_summary(seen: Observed, settings: Settings) -> str:
+    """Return the figures of a pilot in a sentence."""
+    parts = [f"{seen.judgments:,} judgments of {seen.topics} topics"]
+    if seen.agreement is not None:
+        parts.append(f"two votes on a pair agree {seen.agreement:.0%}")
+    if seen.ties:
+        parts.append(f"{seen.ties:.0%} ties")
+    if seen.answered:
+        parts.append(seen.test_pairs)
+    if seen.usable < 1:
+        parts.append(f"{seen.usable:.0%} of the judgments usable")
+    if seen.seconds is not None:
+        hourly = seen.hourly(pay_of(settings))
+        parts.append(f"{seen.seconds:.0f} seconds each, {(hourly or 0) / 100:,.2f} an hour")
+    return f"The pilot '{seen.campaign}': {'; '.join(parts)}."
+
+
+def show_checks(checks: Iterable[PoolCheck]) -> None:
+    """Print what is noteworthy about the pools, a line each."""
+    for each in checks:
+        typer.echo(each.sentence)
+
+
+def show_alternatives(estimates: Sequence[Estimate], forecasts: Sequence[Forecast]) -> None:
+    """Print what other strategies would cost, and find where they were simulated; the chosen one is the first."""
+    if len(estimates) < 2:
+        return
+    found = {each.strategy: each for each in forecasts}
+    table = Table(title="Alternatives", title_justify="left")
+    table.add_column("strategy", overflow="fold")
+    for column in ("judgments", "cost", *(("found",) if found else ())):
+        table.add_column(column, justify="right", no_wrap=True)
+    for each in estimates:
+        seen = found.get(each.strategy)
+        share = [f"{seen.found:.0%} ±{seen.error:.0%}" if seen else ""] if found else []
+        table.add_row(each.strategy, f"{each.judgments:,}", f"{each.cost / 100:,.2f}", *share)
+    print_table(table)
+    if forecasts:
+        typer.echo(f"Recommended: {recommend(forecasts).reason}")
+    else:
+        typer.echo("How often each finds the best item: add --simulate; all strategies: --dry-run.")
