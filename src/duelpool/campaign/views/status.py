@@ -134,7 +134,7 @@ class MoneyStatus:
 class Hindrance:
     """What keeps a campaign from going on: its kind, and a sentence about it."""
 
-    kind: str  # state, budget, tests, parked, excluded or stuck
+    kind: str  # state, held, budget, tests, parked, excluded or stuck
     sentence: str
 
 

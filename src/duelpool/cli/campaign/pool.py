@@ -224,11 +224,13 @@ def pool(
     comparison = Comparison.of(draft.whole.values(), settings, max_cost, seen)
     wanted = (dry_run or max_cost is not None or seen) and not of_systems
     compared = _compared(comparison) if wanted else None
-    forecasts = () if compared is None else compared.forecasts
+    others = other_plans(draft, seen) if strategy is None and compared is None else []
+    forecasts = (
+        _simulated_others(comparison, others if simulated else []) if compared is None else compared.forecasts
+    )
     expected = planned_cost(draft, seen, forecasts, simulated=simulated)
     warning, message = above_limit(comparison, forecasts), ""
     checks = pool_checks(draft)
-    others = other_plans(draft, seen) if strategy is None and compared is None else []
     if output and not dry_run:
         message = _made(output, name, draft, prior_read(prior, [settings.strategy]))
     if as_json:
@@ -245,7 +247,7 @@ def pool(
     else:
         show_answers(draft, expected) if files.of_systems else show(pools, expected)
         show_checks(checks)
-        show_alternatives(others, _simulated_others(comparison, others) if simulated else ())
+        show_alternatives(others, forecasts)
         if compared is not None:
             show_comparison(compared, seen, settings)
     if message:
@@ -261,14 +263,16 @@ def _of_pilot(draft: Draft) -> dict[str, object]:
     return {"pilot_of": {"topics": len(draft.whole), "candidates": sum(draft.whole.values())}}
 
 
-def _simulated_others(comparison: Comparison, others: Sequence[Estimate]) -> list[Forecast]:
+def _simulated_others(comparison: Comparison, others: Sequence[Estimate]) -> tuple[Forecast, ...]:
     """Return the forecasts of the alternatives, by the simulation of a dry run, a shorter one."""
+    if not others:
+        return ()
     with progress_bar("Simulating strategies", len(others)) as advance:
         found = []
         for each in others:
             found.append(comparison.forecast(each.strategy, USUAL.judges, SHORT))
             advance(1)
-    return [each for each in found if each is not None]
+    return tuple(each for each in found if each is not None)
 
 
 def _made(output: str, name: str | None, draft: Draft, prior: Prior | None) -> str:
