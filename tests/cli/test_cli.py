@@ -348,7 +348,7 @@ def test_topic_without_a_question_is_reported(folder: Path) -> None:
     (folder / "topics.tsv").write_text("1\tWhich letter?\n")
     code, _, err = call("pool", "one.run", "--texts", "t.tsv", "--topics", "topics.tsv", "-o", "some.db")
     assert code == 0
-    assert "topics.tsv: topics without a question: 1 (first: 2). People would see the topic's id" in err
+    assert "1 topic is held back from judging (2): 1 topic has no question. Add what is missing" in err
     (folder / "topics.tsv").write_text("1\tWhich letter?\n2\tWhich other?\n")
     _, _, err = call("pool", "one.run", "--texts", "t.tsv", "--topics", "topics.tsv", "-o", "all.db")
-    assert "without a question" not in err
+    assert "held back" not in err

@@ -70,6 +70,8 @@ READS = {
     ("pool", "answers"): "pool --answers answers.jsonl",
     ("join", "answers"): "join systems.db late.jsonl",
     ("join", "texts"): "join systems.db late.jsonl --texts texts.tsv",
+    ("texts", "passages"): "texts campaign.db texts.tsv",
+    ("texts", "topics"): "texts campaign.db --topics topics.tsv",
     ("pool", "pages"): "pool --pages one.run --pages two.run --texts texts.tsv",
     ("pool", "qrels"): "pool one.run --qrels qrels.txt",
     ("pool", "prefs"): "pool --prefs votes.txt",

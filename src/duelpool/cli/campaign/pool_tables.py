@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from duelpool.campaign.settings import Settings
@@ -131,7 +132,7 @@ def pilot_summary(seen: Observed, settings: Settings) -> str:
 def show_checks(checks: Iterable[PoolCheck]) -> None:
     """Print what is noteworthy about the pools, a line each."""
     for each in checks:
-        typer.echo(each.sentence)
+        Console().print(each.sentence, markup=False, highlight=False)
 
 
 def show_alternatives(estimates: Sequence[Estimate], forecasts: Sequence[Forecast]) -> None:
@@ -149,6 +150,6 @@ def show_alternatives(estimates: Sequence[Estimate], forecasts: Sequence[Forecas
         table.add_row(each.strategy, f"{each.judgments:,}", f"{each.cost / 100:,.2f}", *share)
     print_table(table)
     if forecasts:
-        typer.echo(f"Recommended: {recommend(forecasts).reason}")
+        Console().print(f"Recommended: {recommend(forecasts).reason}", markup=False, highlight=False)
     else:
         typer.echo("How often each finds the best item: add --simulate; all strategies: --dry-run.")
