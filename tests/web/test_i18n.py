@@ -4,6 +4,7 @@ import json
 import re
 import string
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from duelpool.campaign.settings import SCALES
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.records import Outcome
-from duelpool.web import templating
+from duelpool.web import i18n, templating
 from duelpool.web.i18n import FOLDER, catalogue, choose, languages
 from duelpool.web.server.guard import STATUSES
 
@@ -39,8 +40,33 @@ def shape(value: Any) -> Any:
     return value
 
 
-def test_there_are_two_languages_and_both_are_offered() -> None:
-    assert set(languages()) == set(FILES) == {"en", "de"}
+def test_every_file_of_the_folder_is_a_language_that_is_offered() -> None:
+    assert languages() == ("en", *OTHERS)
+    assert {"de", "fr"} <= set(FILES)
+    assert len({texts["language"] for texts in FILES.values()}) == len(FILES)
+
+
+def test_a_language_is_added_by_its_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for lang, texts in FILES.items():
+        (tmp_path / f"{lang}.json").write_text(json.dumps(texts), encoding="utf-8")
+    new = {**ENGLISH, "language": "Esperanto", "judge.title": "Juĝado"}
+    (tmp_path / "eo.json").write_text(json.dumps(new), encoding="utf-8")
+    monkeypatch.setattr(i18n, "FOLDER", tmp_path)
+    for kept in (languages, catalogue):
+        kept.cache_clear()
+    try:
+        assert choose("", "eo, en;q=0.5") == "eo"
+        assert catalogue("eo")("judge.title") == "Juĝado"
+    finally:
+        for kept in (languages, catalogue):
+            kept.cache_clear()
+
+
+@pytest.mark.parametrize("lang", FILES)
+def test_no_text_needs_a_plural(lang: str) -> None:
+    """A count stands behind a colon or in brackets, never before its noun, so that no language needs plural forms."""
+    texts = {key: text for key, text in FILES[lang].items() if isinstance(text, str)}
+    assert [key for key, text in texts.items() if re.search(r"\{(n|tries)\} ?\w", text)] == []
 
 
 @pytest.mark.parametrize("lang", OTHERS)
@@ -70,9 +96,12 @@ def test_check_and_practice_are_complete() -> None:
         ]
         assert len(questions) == 2
         assert len([PracticePair(**each) for each in texts["practice"]]) == 2
-    assert [each["better"] for each in ENGLISH["practice"]] == [
-        each["better"] for each in FILES["de"]["practice"]
-    ]
+    for lang in OTHERS:
+        assert [each["better"] for each in FILES[lang]["practice"]] == [
+            each["better"] for each in ENGLISH["practice"]
+        ]
+        for key in ("check", "check@answers"):
+            assert [each["answer"] for each in FILES[lang][key]] == [each["answer"] for each in ENGLISH[key]]
 
 
 def asked_for() -> set[str]:
@@ -94,7 +123,8 @@ def put_together() -> set[str]:
     keys |= {f"judge.{name}" for name in ("tie", "same", "both-bad", "cannot-judge", "skip")}
     keys |= {f"options.size.{size}" for size in ("small", "normal", "large")}
     keys |= {"practice.right", "practice.wrong", "feedback.confidence", "feedback.understanding"}
-    keys |= {"consent_text", "guide_text", "check", "practice", "language", "dir"}
+    keys |= {"consent_text", "guide_text", "check", "practice", "language", "dir", "judge.untitled"}
+    keys |= {f"no_work{why}.{part}" for why in ("", ".done", ".held", ".own") for part in ("title", "text")}
     keys |= {f"grade_{scale}_{grade:g}" for scale, grades in SCALES.items() for grade in grades}
     names = {name for _, name in STATUSES.values()} | {"unexpected"}
     return keys | {f"{part}_{name}" for part in ("problem", "remedy") for name in names}
@@ -147,7 +177,8 @@ def test_a_text_without_values_keeps_its_placeholders() -> None:
     [
         ("", "de-CH,en;q=0.8", (), "de"),
         ("", "en;q=0.5, de;q=0.9", (), "de"),
-        ("", "fr, de;q=0", (), "en"),
+        ("", "it, de;q=0", (), "en"),
+        ("", "fr-CA, en;q=0.8", (), "fr"),
         ("de", "en", (), "de"),
         ("de", "de", ("en",), "en"),
         ("xx", "", (), "en"),

@@ -28,7 +28,7 @@ KNOWN: dict[str, set[str]] = {
     "systems-topic": {"scrolls"},
     "systems-pairs": {"scrolls", "tall"},
     "draft": {"scrolls", "tall"},
-    "report": {"scrolls", "tall"},
+    "report": {"scrolls"},
     "sheet": {"scrolls"},
     "findings": {"scrolls", "tall", "wide"},
 }

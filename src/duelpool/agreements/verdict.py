@@ -64,7 +64,11 @@ def verdict(votes: Votes, options: AgreementOptions | None = None) -> tuple[str,
     sentences += _about_people(records_of(some), chance, share.value)
     if len(compared) > 1:
         sentences += _range([(name, part.agreement().value) for name, _, _, part in compared])
-    caution = ("Close pairs agree less than easy ones, and those studies asked about close pairs.",) if alike else ()
+    caution = (
+        ("Close pairs agree less than easy ones, and those studies asked about close pairs.",)
+        if alike
+        else ()
+    )
     return (*sentences, *_about_sides(some), *caution)
 
 

@@ -258,8 +258,8 @@ def test_focus_follows_the_reading_order(site: Site, people: People) -> None:
     assert order == [
         *("link", "guide", "options", "stop", "context", "note-open"),
         *("left-bad", "body", "right-bad", "body"),
-        *("definitely-left", "left", "right", "definitely-right"),
-        *("undo", "tie", "same", "both-bad", "cannot-judge", "skip"),
+        *("definitely-left", "left", "tie", "right", "definitely-right"),
+        *("undo", "same", "both-bad", "cannot-judge", "skip"),
     ]
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, update
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.welcome import STEPS
-from duelpool.records import Answer, Outcome, Passage
+from duelpool.records import Answer, Outcome, Passage, Topic
 from duelpool.store import schema
 from support.browsing import OFF_TOPIC, PATIENCE, People, Person, Site, by_key, by_mouse
 
@@ -513,6 +513,66 @@ def test_notes_context_and_highlighting_are_stored_with_the_answer(site: Site, p
     one, two = site.answers(campaign)
     assert (one.note, one.context_uses, one.highlighted) == ("x q 1 2 u: keys are letters here", 1, False)
     assert (two.note or "", two.context_uses, two.highlighted) == ("", 0, False)
+
+
+def test_a_note_outlives_a_reload_and_an_undo_and_ends_with_its_pair(site: Site, people: People) -> None:
+    campaign = site.crowd()
+    person = people()
+    page: Page = person.page
+    person.enter(site.link(campaign))
+    first = person.wait_for_pair()
+    page.click("#note-open")
+    page.fill("#note-text", "both are old")
+    page.click("#note-save")
+    page.wait_for_selector("#note", state="hidden")
+    person.said("Note saved")
+    page.reload()
+    assert person.wait_for_pair() == first
+    assert page.input_value("#note-text") == "both are old"
+    assert page.get_attribute("#note-open", "data-noted") == ""
+    person.press("ArrowLeft", first)
+    second = person.wait_for_pair(first)
+    assert page.input_value("#note-text") == ""
+    assert page.get_attribute("#note-open", "data-noted") is None
+    person.wait_until_saved()
+    page.keyboard.press("u")
+    person.said("Answer undone")
+    again = person.wait_for_pair(second)
+    assert page.input_value("#note-text") == "both are old"
+    person.press("ArrowLeft", again)
+    person.press("ArrowRight", person.wait_for_pair(again))
+    person.wait_until_saved()
+    assert [row.note or "" for row in site.answers(campaign)][-2:] == ["both are old", ""]
+    assert page.evaluate("Object.keys(localStorage).filter(key => key.endsWith(':notes'))") == []
+
+
+def test_a_topic_without_words_is_not_shown_as_its_number(site: Site, people: People) -> None:
+    campaign = site.crowd(subjects=(Topic("2082", "2082"), Topic("2083", " ")))
+    person = people()
+    person.enter(site.link(campaign))
+    person.wait_for_pair()
+    assert person.page.inner_text("#topic") == "A question without text"
+
+
+@pytest.mark.parametrize(("width", "names"), [(390, ("Upper", "Lower")), (1280, ("Left", "Right"))])
+def test_messages_name_the_places_that_the_screen_has(
+    site: Site, people: People, width: int, names: tuple[str, str]
+) -> None:
+    campaign = site.crowd(ties=True)
+    person = people(width, 800)
+    page: Page = person.page
+    person.enter(site.link(campaign))
+    shown = person.wait_for_pair()
+    assert page.locator(".pane h2").all_inner_texts() == list(names)
+    for at, outcome in enumerate(("left", "right", "left-bad")):
+        if person.data("seen") != "all":
+            page.dispatch_event("#look-there", "click")
+            person.wait_until("document.documentElement.dataset.seen === 'all'")
+        page.click(f'button[value="{outcome}"]')
+        person.said(f"Chosen: {names[at % 2]}")
+        shown = person.wait_for_pair(shown)
+    texts = page.evaluate("document.body.innerText")
+    assert [word for word in ("Left", "Right", "Upper", "Lower") if word not in names and word in texts] == []
 
 
 def test_keys_can_be_changed_and_switched_off(site: Site, people: People) -> None:

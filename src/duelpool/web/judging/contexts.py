@@ -10,6 +10,7 @@ from duelpool.store import holdings
 from duelpool.web.judging import panels, passages
 from duelpool.web.judging.callers import Visit
 from duelpool.web.judging.flow import TRIES, Place, checks, practice_pairs
+from duelpool.web.judging.schemas import question_text
 from duelpool.web.judging.visitors import form_key
 from duelpool.web.templating import TEMPLATE_OF, markdown_or, render
 
@@ -113,7 +114,7 @@ def _feedback_page(visit: Visit, place: Place) -> dict[str, Any]:
     if place.topic:
         campaign = visit.flow.campaign
         known = campaign.read(holdings.topics)
-        about = {"topic": known[place.topic].text}
+        about = {"topic": question_text(known[place.topic], visit.texts)}
     return {
         "scales": [{"name": name, "values": [1, 2, 3, 4, 5]} for name in ("confidence", "understanding")],
         "about": about,

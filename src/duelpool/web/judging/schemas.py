@@ -109,7 +109,7 @@ class Sheets:
             "id": question.id,
             "attempt": question.attempt,
             "kind": str(kind),
-            "topic": topic_json(sheet.topic),
+            "topic": topic_json(sheet.topic, texts),
             "criterion": question.criterion,
             **_sides(sheet.left, sheet.right, frame),
             "outcomes": outcomes_of(self.campaign, kind),
@@ -148,10 +148,15 @@ def expires_in(question: Question, now: float) -> int:
     return max(0, math.floor(question.expires - now)) if math.isfinite(question.expires) else 0
 
 
-def topic_json(topic: Topic) -> dict[str, Any]:
+def question_text(topic: Topic, texts: Catalogue) -> str:
+    """Return the words of a topic's question; an id, which says nothing to an assessor, never stands for them."""
+    return topic.text if topic.text.strip() not in {"", topic.id} else texts("judge.untitled")
+
+
+def topic_json(topic: Topic, texts: Catalogue) -> dict[str, Any]:
     """Return a topic as the page gets it."""
     return {
-        "text": topic.text,
+        "text": question_text(topic, texts),
         "description": topic.description,
         "conversation": list(topic.conversation),
     }

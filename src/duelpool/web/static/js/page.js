@@ -112,6 +112,27 @@ function drawMarks() {
   else unmark();
 }
 
+// ---- notes: kept on the device until their answer is given, and after it as long as it can be undone
+
+const NOTES = `duelpool:${base}:${words.visitor}:notes`;
+let notes = {};
+try {
+  notes = JSON.parse(storage?.getItem(NOTES) ?? "{}");
+} catch { /* what can't be read is not there */ }
+
+function keepNotes(changed) {
+  notes = Object.fromEntries(Object.entries({ ...notes, ...changed }).filter(([, text]) => text.trim()));
+  try {
+    if (Object.keys(notes).length) storage?.setItem(NOTES, JSON.stringify(notes));
+    else storage?.removeItem(NOTES);
+  } catch { /* full or forbidden: this tab's memory has to do */ }
+  drawNoted();
+}
+
+function drawNoted() {
+  $("note-open").toggleAttribute("data-noted", Boolean($("note-text").value.trim()));
+}
+
 function show(question, focus = true) {
   document.querySelectorAll(":popover-open").forEach((each) => each.hidePopover());
   const first = shown === null && !focus;
@@ -123,6 +144,8 @@ function show(question, focus = true) {
   root.dataset.open = "";
   if (shown) {
     if (!first) drawQuestion(shown, words); // the first one is there: the server drew it
+    $("note-text").value = notes[shown.id] ?? "";
+    drawNoted();
     viewed = uses = 0;
     viewedFrom = performance.now();
     opening = setTimeout(() => ((open = true), (root.dataset.open = keyOf(shown))), SETTLE);
@@ -195,6 +218,7 @@ function choose(outcome, grade = null) {
   const answer = { question, attempt, outcome, seconds: Math.round(inView()) / 1000, context_uses: uses, highlighted: options.highlight };
   if (grade !== null) answer.grade = grade;
   if ($("note-text").value.trim()) answer.note = $("note-text").value;
+  if (last) keepNotes({ [last.id]: "" });
   last = shown;
   answered.add(keyOf(shown));
   const label = grade === null ? nameOf(outcome) : shown.grades.find((each) => each.value === grade)?.label;
@@ -307,6 +331,8 @@ document.addEventListener("click", (event) => {
   if (clicked && again) event.preventDefault();
 }, true);
 
+$("note-text").addEventListener("input", () => shown && keepNotes({ [shown.id]: $("note-text").value }));
+$("note-save").addEventListener("click", () => $("note-text").value.trim() && say(words.noted));
 $("look-there").addEventListener("click", lookThere);
 $("sources")?.addEventListener("click", toggleSources);
 $("together")?.addEventListener("click", () => ACTIONS.together());
@@ -395,6 +421,8 @@ for (const each of work.questions) {
   ends.set(keyOf(each), performance.now() + (each.expires_in ?? Infinity) * 1000);
 }
 queue = work.questions;
+const asked = new Set([...queue.map((each) => each.id), work.can_undo]);
+keepNotes(Object.fromEntries(Object.keys(notes).filter((id) => !asked.has(id)).map((id) => [id, ""])));
 const start = nextOf();
 show(start, start !== queue[0]);
 drawSaved();

@@ -75,7 +75,6 @@ export function drawQuestion(question, words) {
     form.elements.attempt.value = question.attempt;
   }
   for (const button of document.querySelectorAll('button[name="outcome"]')) button.hidden = !question.outcomes.includes(button.value);
-  $("note-text").value = "";
   scrollTo(0, 0);
 }
 
