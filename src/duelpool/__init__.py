@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from duelpool.api.pools import PoolSet, pool
     from duelpool.api.running import JudgedPools, run
-    from duelpool.api.scoring import Agreement, agreement, compare, evaluate, simulate
+    from duelpool.api.scoring import Agreement, agreement, compare, evaluate, gate, simulate
     from duelpool.budget.plans.estimates import BudgetEstimate
     from duelpool.budget.plans.plan import Plan
     from duelpool.campaign.views.status import CampaignStatus
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         UnknownName,
     )
     from duelpool.evaluation.compare import RunComparison
+    from duelpool.evaluation.gate import GateResult
     from duelpool.evaluation.result import Evaluation
     from duelpool.evaluation.systems import SystemBoard
     from duelpool.files import Answers, Passages, Preferences, Qrels, Run, Topics
@@ -53,7 +54,7 @@ _PLACES = {
     "api.pools": "pool PoolSet",
     "api.asking": "strategy AskTell",
     "api.running": "run JudgedPools",
-    "api.scoring": "evaluate compare simulate agreement Agreement",
+    "api.scoring": "evaluate compare gate simulate agreement Agreement",
     "api.budgets": "plan estimate",
     "api.campaigns": "open Campaigns OpenCampaign",
     "campaign.views.status": "CampaignStatus",
@@ -63,6 +64,7 @@ _PLACES = {
     "strategies.base": "Strategy",
     "evaluation.result": "Evaluation",
     "evaluation.compare": "RunComparison",
+    "evaluation.gate": "GateResult",
     "evaluation.systems": "SystemBoard",
     "simulation": "SimulationResult",
     "budget.plans.plan": "Plan",
@@ -84,6 +86,7 @@ __all__ = [
     "Client",
     "DuelpoolError",
     "Evaluation",
+    "GateResult",
     "JudgedPools",
     "Judgment",
     "Levels",
@@ -113,6 +116,7 @@ __all__ = [
     "compare",
     "estimate",
     "evaluate",
+    "gate",
     "open",
     "plan",
     "pool",

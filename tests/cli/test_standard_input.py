@@ -159,6 +159,9 @@ READS = {
     ("compare", "prefs"): "compare one.run two.run --prefs votes.txt",
     ("compare", "votes"): "compare x y --votes system-votes.csv",
     ("compare", "qrels"): "compare one.run two.run --qrels qrels.txt",
+    ("gate", "old_run"): "gate <one.run one.run --qrels qrels.txt -m nDCG@5 --min-effect 0.5",
+    ("gate", "new_run"): "gate one.run <one.run --qrels qrels.txt -m nDCG@5 --min-effect 0.5",
+    ("gate", "qrels"): "gate one.run one.run --qrels qrels.txt -m nDCG@5 --min-effect 0.5",
     ("check-runs", "runs"): "check-runs one.run",
     ("check-runs", "topics"): "check-runs one.run --topics topics.tsv",
     ("check-runs", "qrels"): "check-runs one.run --qrels qrels.txt",
@@ -190,7 +193,7 @@ NOT_FILES = frozenset(
         "folder", "case", "resume", "assessors", "budget", "growth", "data", "out", "strategy", "output",
         "name", "judges", "fields", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
         "sso_allow_host", "sso_claim", "sso_client", "sso_domain", "sso_issuer", "sso_name", "sso_role", "sso_scopes",
-        "page", "docno_pattern", "title", "new", "backup",
+        "page", "docno_pattern", "title", "new", "backup", "bets", "junit", "summary",
     )
 )  # fmt: skip
 """Parameters that take a text, a store or a place to write to."""

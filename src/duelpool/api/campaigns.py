@@ -133,6 +133,10 @@ class OpenCampaign:
         """Return the runs that the campaign keeps, for `dp.evaluate`."""
         return scoring.runs_of(self.campaign)
 
+    def gate_topics(self) -> dict[str, Any]:
+        """Return what `dp.gate` needs to know of the topics beside their labels."""
+        return scoring.gate_topics(self.campaign, scoring.labels_of(self.campaign))
+
     def plan_judgments(self) -> list[Judgment]:
         """Return the judgments of a budget plan, for `dp.estimate`."""
         return plan_judgments(self.campaign)

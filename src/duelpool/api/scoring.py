@@ -1,4 +1,4 @@
-"""`dp.evaluate`, `dp.compare`, `dp.simulate` and `dp.agreement`: figures from data in any form."""
+"""`dp.evaluate`, `dp.compare`, `dp.gate`, `dp.simulate` and `dp.agreement`: figures from data in any form."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,9 @@ from duelpool.api.running import MEASURE, JudgedPools
 from duelpool.comparison import AnytimeMethod, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import Evaluation
+from duelpool.evaluation import gate as gates
 from duelpool.evaluation.compare import PreferenceMeasure, RunComparison, compare_runs
+from duelpool.evaluation.gate import GateResult
 from duelpool.evaluation.sources import polars_frame, read_truth, record_of
 from duelpool.files import Duplicates, Preferences, Qrels, Run, read_assessed
 from duelpool.files.source import Source, stem
@@ -172,6 +174,50 @@ def compare(
         ask=ask,
         seed=seed,
         any_time=any_time,
+    )
+
+
+def gate(
+    old: Data,
+    new: Data,
+    truth: Data,
+    measure: str | Measure | None = None,
+    *,
+    min_effect: float,
+    alpha: float = 0.05,
+    any_time: AnytimeMethod | None = None,
+    rules: Mapping[str, object] | None = None,
+    seed: int = 0,
+) -> GateResult:
+    """Decide whether a new run may replace an old one: "pass", "fail" or "inconclusive", with an interval.
+
+    It passes when any loss is smaller than `min_effect`, the smallest that matters, and fails when the new run is
+    worse, perhaps by that much. `truth` is what `dp.evaluate` takes. With `any_time` ("symmetric" or "bounded") it
+    holds at every look, for a gate that is asked again as judgments arrive.
+
+    >>> import duelpool as dp
+    >>> judged = {f"q{at}": {"d1": 1, "d2": 0} for at in range(20)}
+    >>> old, new = ({topic: order for topic in judged} for order in (["d1", "d2"], ["d2", "d1"]))
+    >>> dp.gate(old, new, judged, "nDCG@10", min_effect=0.02).verdict
+    'fail'
+    """
+    runs = [
+        read_run(each, "" if is_path(each) or isinstance(each, Run) else name)
+        for name, each in (("old", old), ("new", new))
+    ]
+    known: dict[str, Any] = with_campaign(truth, lambda campaign: campaign.gate_topics()) or {}
+    truths = _truths(truth)
+    return gates.gate(
+        runs[0],
+        runs[1],
+        truths,
+        _usual_measure(truths) if measure is None else measure,
+        min_effect=min_effect,
+        alpha=alpha,
+        any_time=any_time,
+        rules=rules,
+        seed=seed,
+        **known,
     )
 
 

@@ -47,6 +47,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "llm": "campaign.llm:llm",
         "prompt": "campaign.llm:prompt",
         "compare": "evaluation.compare:compare",
+        "gate": "evaluation.gate:gate",
         "exclude": "campaign.exclude:exclude",
         "reinstate": "campaign.exclude:reinstate",
         "retract": "campaign.retract:retract",

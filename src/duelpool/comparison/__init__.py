@@ -16,7 +16,15 @@ from duelpool.comparison.orderings import (
     tau_ap,
 )
 from duelpool.comparison.pooling import LeftOut, leave_group_out
-from duelpool.comparison.power import PowerPlan, plan_topics, power_of_t, simulated_power, topics_needed
+from duelpool.comparison.power import (
+    PowerPlan,
+    anytime_topics,
+    plan_topics,
+    power_of_t,
+    simulated_gate,
+    simulated_power,
+    topics_needed,
+)
 from duelpool.comparison.scores import IntervalMethod, ScoreTable
 from duelpool.comparison.significance import (
     CORRECTIONS,
@@ -54,6 +62,7 @@ __all__ = [
     "all_pairs",
     "anytime_behind",
     "anytime_difference",
+    "anytime_topics",
     "behind_leader",
     "corrected",
     "difference",
@@ -66,6 +75,7 @@ __all__ = [
     "plan_topics",
     "power_of_t",
     "sensitivity",
+    "simulated_gate",
     "simulated_power",
     "tau_ap",
     "topics_needed",

@@ -91,6 +91,27 @@ def labels_of(campaign: Campaign, until: float | None = None) -> Labels:
     )
 
 
+def gate_topics(campaign: Campaign, labels: Labels) -> dict[str, Any]:
+    """Return what a gate needs beside a campaign's labels: open topics, order of completion, weights, duplicates.
+
+    A topic was completed when its log got its last line.
+    """
+
+    def completed(tx: Reading) -> dict[str, float]:
+        lines = (log.new_lines(tx, topic, head - 1, head) for topic, head in log.heads(tx).items() if head)
+        return {line.topic: line.time for last in lines for line in last}
+
+    times = campaign.read(completed)
+    order = {topic: at for at, topic in enumerate(sorted(times, key=lambda each: (times[each], each)))}
+    weights = {topic.id: topic.weight for topic in campaign.read(holdings.topics).values()}
+    return {
+        "open_topics": labels.unfinished,
+        "order": order,
+        "weights": weights if len(set(weights.values())) > 1 else None,
+        "twins": labels.duplicates if len(labels.duplicates) else None,
+    }
+
+
 def _labels_now(tx: Reading, campaign: Campaign) -> Labels:
     """Return the labels by the topics' summaries, and the log by columns; it is replayed only where it must be."""
     kept: dict[str, tuple[tuple[str, ...], ...]] = {}
