@@ -140,3 +140,8 @@ def test_without_ir_measures_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         External("Rprec").calc(
             Qrels.from_grades({"1": {"a": 1}}), Run.from_rankings("r", {"1": [("a", 1.0)]})
         )
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_measure_has_a_name_in_plain_words(name: str) -> None:
+    assert MEASURES[name].title

@@ -11,19 +11,16 @@ from support.every_page import PAGES, Tour, faults_of
 from support.realistic import RealisticSite, open_realistic
 
 KNOWN: dict[str, set[str]] = {
-    "leaderboard": {"scrolls"},
     "topics": {"scrolls", "tall"},
     "pairs": {"scrolls"},
     "assessors": {"scrolls"},
     "agreement": {"scrolls"},
     "money": {"scrolls"},
     "llm": {"scrolls", "tall"},
-    "leaderboard-baseline": {"scrolls"},
     "topic": {"scrolls"},
     "pair": {"scrolls"},
     "assessor": {"scrolls"},
     "settings": {"scrolls", "tall"},
-    "systems": {"scrolls", "tall"},
     "systems-topics": {"scrolls", "tall"},
     "systems-topic": {"scrolls"},
     "systems-pairs": {"scrolls", "tall"},

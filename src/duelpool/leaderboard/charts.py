@@ -14,6 +14,7 @@ from duelpool.report.charts import (
     colours,
     interval_chart,
     line_chart,
+    replace_ends,
     strips,
 )
 
@@ -30,6 +31,22 @@ def board_chart(rows: Sequence[BoardRow], measure: str) -> Chart:
         ],
         _limits(measure),
     )
+
+
+def board_strips(rows: Sequence[BoardRow], measure: str) -> dict[str, Chart]:
+    """Return each run's mean and interval as a small drawing, all on one scale with a line at the mean of all runs."""
+    known = {row.run: row.mean for row in rows if row.mean is not None}
+    if not known:
+        return {}
+    limits = _limits(measure)
+    shade = colours(list(known))
+    drawn = [
+        ChartRow(row.run, (Mark(known[row.run], row.low, row.high, shade[row.run]),))
+        for row in rows
+        if row.run in known
+    ]
+    marks = {row.name: replace_ends(row, limits).marks for row in drawn}
+    return strips(marks, sum(known.values()) / len(known), digits=3)
 
 
 def history_chart(history: History, ranked: Sequence[str]) -> Chart:

@@ -44,6 +44,7 @@ class Measure:
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""  # in plain words, for the head of a page; empty: the name does
     need: ClassVar[Need] = "grades"
     about: ClassVar[str] = ""  # one sentence, for lists of measures
     limits: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # no value and no interval goes beyond

@@ -58,6 +58,7 @@ class AP(Relevance):
     """Average precision: the mean of precision at the ranks of the relevant documents."""
 
     name: ClassVar[str] = "AP"
+    title: ClassVar[str] = "Average precision"
     about: ClassVar[str] = "The mean, over relevant documents, of precision at their ranks."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
@@ -71,6 +72,7 @@ class RR(Relevance):
     """Reciprocal rank: 1 / the rank of the first relevant document."""
 
     name: ClassVar[str] = "RR"
+    title: ClassVar[str] = "Reciprocal rank of the first relevant answer"
     about: ClassVar[str] = "1 / the rank of the first relevant document, 0 when there is none."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
@@ -82,6 +84,7 @@ class P(Relevance):
     """Precision: the share of relevant documents among the first k, or among all that were returned."""
 
     name: ClassVar[str] = "P"
+    title: ClassVar[str] = "Precision: relevant among the first"
     about: ClassVar[str] = "The share of relevant documents among the first k."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
@@ -94,6 +97,7 @@ class R(Relevance):
     """Recall: the share of the relevant documents that are among the first k."""
 
     name: ClassVar[str] = "R"
+    title: ClassVar[str] = "Recall: relevant answers found among the first"
     about: ClassVar[str] = "The share of the relevant documents that are among the first k."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
@@ -106,6 +110,7 @@ class Bpref(Relevance):
     """How rarely documents judged not relevant are ranked above relevant ones; unjudged documents are ignored."""
 
     name: ClassVar[str] = "Bpref"
+    title: ClassVar[str] = "Relevant above not relevant"
     about: ClassVar[str] = "How rarely documents judged not relevant are ranked above relevant ones."
 
     def __post_init__(self) -> None:
@@ -129,6 +134,7 @@ class Success(Relevance):
     """1 when a relevant document is among the first k, else 0."""
 
     name: ClassVar[str] = "Success"
+    title: ClassVar[str] = "A relevant answer among the first"
     about: ClassVar[str] = "1 when a relevant document is among the first k, else 0."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
@@ -140,6 +146,7 @@ class Judged(Measure):
     """The share of the first k documents that were judged (of those returned, where fewer were)."""
 
     name: ClassVar[str] = "Judged"
+    title: ClassVar[str] = "Judged among the first"
     about: ClassVar[str] = "The share of the first k documents that were judged."
     limits: ClassVar[tuple[float, float]] = SHARE
 

@@ -34,6 +34,7 @@ class DCG(Measure):
     """Discounted cumulative gain: the sum of gain / log(rank + 1)."""
 
     name: ClassVar[str] = "DCG"
+    title: ClassVar[str] = "Discounted gain"
     about: ClassVar[str] = "The sum of gain / log(rank + 1); gain is the grade, or 2^grade - 1."
     limits: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
@@ -61,6 +62,7 @@ class nDCG(DCG):  # noqa: N801 - the field's name
     """DCG as a share of the best DCG possible; 0 where nothing could be gained."""
 
     name: ClassVar[str] = "nDCG"
+    title: ClassVar[str] = "Discounted gain, as a share of the best possible"
     about: ClassVar[str] = "DCG as a share of the best DCG that any ranking could have."
     limits: ClassVar[tuple[float, float]] = SHARE
 
@@ -85,6 +87,7 @@ class RBP(Measure):
     """
 
     name: ClassVar[str] = "RBP"
+    title: ClassVar[str] = "Gain of a patient reader"
     about: ClassVar[str] = (
         "The sum of (1 - p) p^(rank - 1) over relevant documents, or times grade / highest grade."
     )

@@ -111,6 +111,7 @@ class PGC(OverPreferences):
     """
 
     name: ClassVar[str] = "PGC"
+    title: ClassVar[str] = "Compatibility with the preferences"
     about: ClassVar[str] = "Rank-biased overlap with the nearest order of the preference graph."
 
     p: float = 0.8

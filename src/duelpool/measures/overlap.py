@@ -86,6 +86,7 @@ class Compat(Measure):
     """
 
     name: ClassVar[str] = "Compat"
+    title: ClassVar[str] = "Compatibility with the ideal order"
     about: ClassVar[str] = "Rank-biased overlap with the nearest ideal ranking of the graded documents."
     limits: ClassVar[tuple[float, float]] = SHARE
 
@@ -148,6 +149,7 @@ class RBO(Measure):
     """
 
     name: ClassVar[str] = "RBO"
+    title: ClassVar[str] = "Overlap with another run"
     need: ClassVar[Need] = "ranking"
     about: ClassVar[str] = "Rank-biased overlap with the rankings of another run."
     limits: ClassVar[tuple[float, float]] = SHARE

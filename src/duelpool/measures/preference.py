@@ -52,6 +52,7 @@ class ppref(OverPreferences):  # noqa: N801 - the paper's name
     """
 
     name: ClassVar[str] = "ppref"
+    title: ClassVar[str] = "Share of the preferences that the ranking follows"
     about: ClassVar[str] = "The share of preferences that the ranking agrees with."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
@@ -80,6 +81,7 @@ class wpref(ppref):  # noqa: N801 - the paper's name
     """
 
     name: ClassVar[str] = "wpref"
+    title: ClassVar[str] = "Share of the preferences, weighed by rank"
     about: ClassVar[str] = "ppref with each pair weighed by the ranks of its items."
 
     weight: Weight = "lower"
@@ -115,6 +117,7 @@ class BestRR(OverPreferences):
     """
 
     name: ClassVar[str] = "BestRR"
+    title: ClassVar[str] = "Reciprocal rank of a best answer"
     about: ClassVar[str] = "1 / the rank of the first of the topic's best items."
 
     cutoff: int | None = None

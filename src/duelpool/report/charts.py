@@ -443,7 +443,7 @@ def strips(rows: Mapping[str, Sequence[Mark]], middle: float, digits: int = 0) -
     if not marks:
         return {}
     low, high = _reach(marks, middle, OUTLIERS)
-    scale = _Scale(low, max(high, low + 1), 6, _STRIP - 6)
+    scale = _Scale(low, high if high > low else low + 1, 6, _STRIP - 6)
     height = 20 * max(map(len, rows.values()))
     return {
         name: Chart(

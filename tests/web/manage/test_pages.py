@@ -1,5 +1,6 @@
 """The dashboard's routes: access, requests from other sites, and pages with no rows and with one."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from starlette.testclient import TestClient
 
 from duelpool.store import open_store
 from duelpool.web.server.guard import CSP
-from support.managed import judge, key_for, managed
+from support.managed import judge, key_for, managed, run
 from support.visitors import ORIGIN, served
 
 PAGES = (
@@ -145,3 +146,32 @@ def test_only_signed_notices_are_shown(app: FastAPI) -> None:
     assert "evil" not in manager.get(f"/manage/{mine}/log", params={"notice": "evil"}).text
     signed = app.state.links.sign("notice", "done <b>")
     assert "done &lt;b&gt;" in manager.get(f"/manage/{mine}/log", params={"notice": signed}).text
+
+
+def test_the_leaderboard_begins_with_its_answer_in_words(tmp_path: Path) -> None:
+    """A name in plain words before the formula; the first twenty of many, and all of them by a link."""
+    runs = [run(f"run_{at:02}", "abcdefgh"[at % 8 :] + "abcdefgh"[: at % 8]) for at in range(25)]
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = managed(store, runs=runs)
+        judge(campaign, 40)
+    with served(tmp_path / "c.db") as application:
+        manager = TestClient(application, base_url=ORIGIN)
+        manager.get(f"/manage/{campaign.id}", params={"key": key_for(application, campaign.id)})
+
+        def rows(**query: str) -> list[str]:
+            text = manager.get(f"/manage/{campaign.id}/leaderboard", params=query).text
+            body = text.partition('id="leaderboard"')[2].partition("</table>")[0]
+            return re.findall(r'<th scope="row" dir="auto">(run_\d\d)', body)
+
+        page = manager.get(f"/manage/{campaign.id}/leaderboard").text
+        assert re.search(
+            r'<p class="lead" dir="auto">run_\d\d leads; \d+ of 25 systems could still be first', page
+        )
+        assert page.index("Compatibility with the ideal order") < page.index("<code>Compat(p=0.8)</code>")
+        assert "Show all 25 systems" in page
+        assert len(rows()) == 20
+        assert len(rows(rows="all")) == 25
+        assert rows(search="RUN_1") == sorted(rows(search="RUN_1", rows="all"), key=rows(rows="all").index)
+        assert rows(order="system") == [f"run_{at:02}" for at in range(20)]
+        assert rows(order="-system")[0] == "run_24"  # over all rows, not those of the page
+        assert "There is no order" in manager.get(f"/manage/{campaign.id}/leaderboard?order=colour").text

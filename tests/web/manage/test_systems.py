@@ -182,7 +182,7 @@ def test_no_column_of_the_leaderboard_is_cut(
         page.set_viewport_size({"width": width, "height": 900})
         cut = page.evaluate(
             """() => [document.documentElement.scrollWidth - innerWidth,
-                ...[...document.querySelectorAll(".scroll:has(> .ladder)")].map(e => e.scrollWidth - e.clientWidth)]"""
+                ...[...document.querySelectorAll(".table:has(> .ladder)")].map(e => e.scrollWidth - e.clientWidth)]"""
         )
         assert max(cut) <= 0, (width, cut)
         look_with_axe(page, f"leaderboard at {width}", "#board")

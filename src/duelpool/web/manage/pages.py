@@ -15,11 +15,7 @@ from duelpool.agreements.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
-from duelpool.comparison import CORRECTIONS, TESTS
-from duelpool.errors import BadParameter, BadRecord, DuelpoolError
-from duelpool.leaderboard.charts import board_chart, history_chart, history_table
-from duelpool.leaderboard.live import Slice
-from duelpool.measures import MEASURES
+from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.recruitment.settlement import settlement_state
 from duelpool.report import charts
 from duelpool.report.charts import ChartRow, Mark
@@ -27,10 +23,9 @@ from duelpool.store import StoreError
 from duelpool.web.access.passes import hide_from_others
 from duelpool.web.judging.callers import campaigns_of, links_of
 from duelpool.web.manage import actions, reading
-from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Choosing, ManageCaller, Viewing
-from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
+from duelpool.web.manage.leaderboard_pages import router as leaderboard_pages
 from duelpool.web.manage.schemas import (
     ActionEffect,
     ChangeState,
@@ -41,15 +36,14 @@ from duelpool.web.manage.schemas import (
     about_step,
 )
 from duelpool.web.manage.showing import PAGES, ROWS, amount_of, asked_for, show
-from duelpool.web.manage.system_pages import system_values
 from duelpool.web.manage.work_pages import router as work_pages
 
 router = APIRouter(include_in_schema=False)
+router.include_router(leaderboard_pages)
 router.include_router(work_pages)
 
 PEOPLE_SHOWN = 20  # assessors in a table of agreement
 RESAMPLES = 400  # of its bootstrap: few, since the page is loaded often
-USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
 STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState], Any, str]] = {
     "exclude": (Exclude, actions.exclude, "Exclude assessor"),
     "reinstate": (Reinstate, actions.reinstate, "Reinstate assessor"),
@@ -84,67 +78,6 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
 
 
 # ---- pages
-
-
-@router.get("/manage/{campaign}/leaderboard")
-def leaderboard(caller: Viewing) -> Response:
-    """Show the leaderboard, its history and its slices; where systems compete, that of their votes."""
-    dashboard = caller.dashboard
-    if dashboard.campaign.live.goal.of_systems:
-        values = system_values(caller, asked_for(caller, "tag"))
-        return show(caller, "systems", "leaderboard", "Leaderboard", **values)
-    names = dashboard.aliases() if caller.blind else {run: run for run in dashboard.leaderboard.runs}
-    back = {alias: run for run, alias in names.items()}
-    asked = {
-        "measure": asked_for(caller, "measure", MEASURE) or MEASURE,
-        "baseline": asked_for(caller, "baseline"),
-        "test": asked_for(caller, "test", "t") or "t",
-        "correction": asked_for(caller, "correction", "holm") or "holm",
-        "tag": asked_for(caller, "tag"),
-    }
-    trouble = ""
-    board, history = None, None
-    slices: tuple[Slice, ...] = ()
-    try:
-        if asked["baseline"] and asked["baseline"] not in back:
-            raise BadParameter("The campaign has no such run.", remedy="Choose a baseline from the list.")
-        board = blinded(
-            dashboard.leaderboard.board(
-                asked["measure"],
-                baseline=back.get(asked["baseline"]),
-                test=asked["test"],
-                correction=asked["correction"],
-                tag=asked["tag"] or None,
-            ),
-            names,
-        )
-        history = blinded_history(dashboard.leaderboard.history(asked["measure"]), names)
-        slices = blinded_slices(dashboard.leaderboard.slices(asked["measure"]), names)
-    except StoreError:
-        raise
-    except DuelpoolError as error:
-        trouble = str(error)
-    ranked = [row.run for row in board.rows] if board else []
-    return show(
-        caller,
-        "leaderboard",
-        "leaderboard",
-        "Leaderboard",
-        asked=asked,
-        board=board,
-        history=history,
-        slices=slices,
-        trouble=trouble,
-        runs=sorted(names.values()),
-        usual=USUAL,
-        measures=sorted(MEASURES),
-        tests=tuple(TESTS),
-        corrections=tuple(CORRECTIONS),
-        shades=charts.colours(ranked),
-        interval_chart=board_chart(board.rows, board.measure) if board else "",
-        history_chart=history_chart(history, ranked) if history else "",
-        history_table=history_table(history, ranked) if history else None,
-    )
 
 
 @router.get("/manage/{campaign}/agreement")

@@ -15,7 +15,7 @@ from duelpool.evaluation.side_by_side import side_by_side
 from duelpool.evaluation.systems import BoardOptions, SystemBoard, SystemRow, boards_of
 
 REST = 4  # times as long as a leaderboard took to work out, the last one is shown
-MATRIX_AT_MOST = 30  # systems whose votes against each other are shown
+MATRIX_AT_MOST = 60  # systems whose votes against each other are shown
 
 
 @dataclass(frozen=True, slots=True)
