@@ -103,6 +103,43 @@ def test_interval_excludes_zero_when_p_is_small_and_never_grows(
 
 
 @pytest.mark.parametrize("method", ANYTIME)
+def test_p_is_the_least_of_all_looks_and_fits_the_interval(method: AnytimeMethod) -> None:
+    won = rng_for(7, "p").normal(0.15, 0.2, 40).clip(-1, 1).tolist()
+    differences = [*won, *([-0.4] * 8)]  # looks that would take back what was seen before
+    bets = BetSequence.of(np.array(differences), limits=(-1, 1), method=method)
+    up = wealth_by_definition(differences, 0.0, method)
+    down = wealth_by_definition([-each for each in differences], 0.0, method)
+    best = np.maximum.accumulate(np.maximum(up, down))
+    assert best[-1] > up[-1]
+    p = bets.p_values()[0]
+    assert p == pytest.approx(np.minimum(1, 2 / best))
+    for alpha, outside in ((p[-1] * 1.01, True), (p[-1] * 0.99, False)):
+        (low,), (high,) = bets.bounds(alpha)
+        assert (not low <= 0 <= high) == outside
+
+
+@pytest.mark.parametrize("runs", [2, 4])
+def test_runs_are_behind_where_the_mean_bet_against_them_reaches_the_bound(runs: int) -> None:
+    for trial in range(40):
+        rng = rng_for(8, "behind", trial)
+        values = np.clip(rng.normal(0.5, 0.15, (runs, 30)) - 0.05 * np.arange(runs)[:, None], 0, 1)
+        expected = set()
+        for one in range(runs):
+            against = [
+                np.exp(
+                    BetSequence.of(
+                        values[other] - values[one], limits=(-1, 1), alpha=2 * ALPHA / (runs * (runs - 1))
+                    ).log_wealth()[0]
+                )
+                for other in range(runs)
+                if other != one
+            ]
+            if np.mean(against, axis=0).max() >= runs / ALPHA:
+                expected.add(f"run{one}")
+        assert anytime_behind(table(*values)) == expected
+
+
+@pytest.mark.parametrize("method", ANYTIME)
 def test_runs_are_compared_in_the_order_of_topics(method: AnytimeMethod) -> None:
     rng = rng_for(1, "any time")
     better = np.clip(rng.normal(0.6, 0.1, 200), 0, 1)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import duelpool as dp
 from duelpool.arrays import Floats
 from duelpool.cli import app
-from duelpool.comparison import ScoreTable, anytime_topics, plan_topics
+from duelpool.comparison import ScoreTable, anytime_topics, plan_topics, topics_needed
 from duelpool.errors import BadParameter
 from duelpool.evaluation import evaluate
 from duelpool.evaluation.gate import EXIT_CODES, gate, gate_of
@@ -126,7 +126,7 @@ def test_more_topics_would_decide() -> None:
     gaps -= gaps.mean() + 0.01
     found = gate_of(scores(np.full(25, 0.5), 0.5 + gaps), "P@10", ("a", "b"), min_effect=0.05)
     assert found.verdict == "inconclusive"
-    assert found.more_topics is not None
+    assert found.more_topics == topics_needed(0.05 - 0.01, float(gaps.std(ddof=1))) - 25
     drawn = rng_for(3, "more").choice(gaps, (300, 25 + found.more_topics))
     decided = np.mean([verdict(each) != "inconclusive" for each in drawn])
     assert 0.72 < decided < 0.92
