@@ -11,19 +11,10 @@ from support.every_page import PAGES, Tour, faults_of
 from support.realistic import RealisticSite, open_realistic
 
 KNOWN: dict[str, set[str]] = {
-    "topics": {"scrolls", "tall"},
-    "pairs": {"scrolls"},
-    "assessors": {"scrolls"},
     "agreement": {"scrolls"},
     "money": {"scrolls"},
     "llm": {"scrolls", "tall"},
-    "topic": {"scrolls"},
-    "pair": {"scrolls"},
-    "assessor": {"scrolls"},
     "settings": {"scrolls", "tall"},
-    "systems-topics": {"scrolls", "tall"},
-    "systems-topic": {"scrolls"},
-    "systems-pairs": {"scrolls", "tall"},
     "draft": {"scrolls", "tall"},
     "report": {"scrolls"},
     "sheet": {"scrolls"},

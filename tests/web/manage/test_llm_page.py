@@ -71,7 +71,7 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
     look_with_axe(page, "a model")
     page.click(".model h2 a")
     page.wait_for_selector("#person")
-    assert "llm, included" in page.inner_text("#person")
+    assert "language model" in page.inner_text("#person")
     got = page.request.get(
         f"{site.address}/api/v1/campaigns/{campaign.id}/llm",
         headers={"Authorization": f"Bearer {key_for(site.app, campaign.id)}"},

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from duelpool.store import open_store
 from duelpool.web.server.guard import CSP
+from duelpool.web.templating import TEMPLATES
 from support.managed import judge, key_for, managed, run
 from support.visitors import ORIGIN, served
 
@@ -175,3 +176,88 @@ def test_the_leaderboard_begins_with_its_answer_in_words(tmp_path: Path) -> None
         assert rows(order="system") == [f"run_{at:02}" for at in range(20)]
         assert rows(order="-system")[0] == "run_24"  # over all rows, not those of the page
         assert "There is no order" in manager.get(f"/manage/{campaign.id}/leaderboard?order=colour").text
+
+
+# ---- names, orders and numbers
+
+
+def test_items_and_topics_are_named_by_their_words(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    manager = person(app, campaign)
+    for page in ("topics", "topic?topic=one", "pairs", "assessor?assessor=anna", "log"):
+        text = manager.get(f"/manage/{campaign}/{page}").text
+        assert '<span class="first-words">Text of a.</span>' in text, page
+    for page in ("topics", "pairs", "assessor?assessor=anna", "log"):
+        assert (
+            '<span class="first-words">Question one?</span>' in manager.get(f"/manage/{campaign}/{page}").text
+        )
+
+
+def test_topics_are_sorted_and_searched_over_all_pages(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = ids(app)["rows"]
+    manager = person(app, campaign)
+    monkeypatch.setattr("duelpool.web.manage.work_pages.ROWS", 2)
+
+    def shown(query: str) -> list[str]:
+        text = manager.get(f"/manage/{campaign}/topics?{query}").text
+        return [part.split('"')[0] for part in text.split('<th scope="row" class="topic-name"><a href="')[1:]]
+
+    def names(query: str) -> list[str]:
+        return [address.partition("topic=")[2] for address in shown(query)]
+
+    assert names("") == ["one", "two"]
+    assert names("order=question") == ["one", "three"]
+    assert names("order=-question") == ["two", "three"]
+    assert names("search=QUESTION TWO") == ["two"]
+    assert manager.get(f"/manage/{campaign}/topics?order=nonsense").status_code == 400
+
+
+def test_pairs_are_searched_by_the_words_of_their_question(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    manager = person(app, campaign)
+    one = manager.get(f"/manage/{campaign}/pairs?topic=one").text
+    assert one.count('class="duel"') == manager.get(
+        f"/manage/{campaign}/pairs?topic=question one"
+    ).text.count('class="duel"')
+    assert 'class="duel"' in one
+    for query in ("topic=nothing of the kind", "assessor=unknown"):
+        assert "No judged pair matches" in manager.get(f"/manage/{campaign}/pairs?{query}").text
+
+
+def test_assessors_are_sorted_and_their_state_is_in_words(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    manager = person(app, campaign)
+    text = manager.get(f"/manage/{campaign}/assessors?order=-name").text
+    assert text.index(">cleo<") < text.index(">ben<") < text.index(">anna<")
+    assert 'aria-sort="descending"' in text
+    assert '<td data-is="State">Included</td>' in text
+    found = manager.get(f"/manage/{campaign}/assessors?search=AN").text
+    assert ">anna<" in found
+    assert ">ben<" not in found
+
+
+def test_the_win_matrix_is_ordered_best_first(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    text = person(app, campaign).get(f"/manage/{campaign}/topic?topic=one").text
+    matrix = text.split('<table class="matrix wins">')[1].split("</table>")[0]
+    rows = [part.split("</tr>")[0] for part in matrix.split("<tr>")[2:]]
+    assert rows[0].startswith('<th scope="row"><span class="place">1</span>')
+    assert all(f'<span class="place">{at}</span>' in row for at, row in enumerate(rows, 1))
+    assert rows[0].count('class="self"') == 1
+    assert 'class="lost"' not in rows[0]  # the best item lost to none: all judged correctly
+
+
+PLURALS = (
+    r"\}\}\s+(topics|judgments|pairs|items|times|levels|votes|assessors|questions|minutes|comparisons)\b"
+)
+
+
+def test_no_number_stands_before_a_fixed_plural() -> None:
+    """`1 topics` can't be written: a number and its noun come from the filter `counted`."""
+    templates = TEMPLATES / "manage"
+    wrong = [
+        f"{path.name}: {found.group()}"
+        for path in sorted(templates.glob("*.html"))
+        for found in re.finditer(PLURALS, path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong

@@ -216,11 +216,16 @@ def leaderboard_systems(caller: Looking, tag: Text = "", blind: Blind = False) -
 
 
 @router.get("/campaigns/{campaign}/topics")
-def topics(
-    caller: Looking, cursor: Cursor = "", limit: Limit = 50, state: Text = "any", search: Text = ""
+def topics(  # noqa: PLR0917 (a route's query is its arguments)
+    caller: Looking,
+    cursor: Cursor = "",
+    limit: Limit = 50,
+    state: Text = "any",
+    search: Text = "",
+    order: Text = "",
 ) -> TopicPage:
-    """The topics; state is any, done, going on, waiting or parked."""
-    return reading.topics(caller.dashboard, cursor, limit, state, search)
+    """The topics; state is any, done, going on, waiting or parked; order question, judged, certainty, items or left."""
+    return reading.topics(caller.dashboard, cursor, limit, state, search, order)
 
 
 @router.get("/campaigns/{campaign}/topic")
@@ -244,11 +249,16 @@ def pair(caller: Looking, topic: Wanted, a: Wanted, b: Wanted) -> PairDetail:
 
 
 @router.get("/campaigns/{campaign}/assessors")
-def assessors(
-    caller: Looking, cursor: Cursor = "", limit: Limit = 50, order: Text = "came", state: Text = "any"
+def assessors(  # noqa: PLR0917 (a route's query is its arguments)
+    caller: Looking,
+    cursor: Cursor = "",
+    limit: Limit = 50,
+    order: Text = "came",
+    state: Text = "any",
+    search: Text = "",
 ) -> PersonPage:
-    """The assessors; order is came, judgments, usable, tests, agreement, seconds, left or pay."""
-    return reading.people(caller.dashboard, cursor, limit, order, state)
+    """The assessors; order is came, name, judgments, usable, tests, agreement, seconds, left or pay."""
+    return reading.people(caller.dashboard, cursor, limit, order, state, search)
 
 
 @router.get("/campaigns/{campaign}/assessor")

@@ -2,6 +2,7 @@
 
 import string
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views import summaries
 from duelpool.campaign.views.watch import Watch
+from duelpool.campaign.work.pace import WorkPace, pace
 from duelpool.errors import DuelpoolError
 from duelpool.leaderboard.live import Board, History, LiveLeaderboard, Slice
 from duelpool.seeds import rng_for
@@ -20,6 +22,7 @@ from duelpool.web.server.guard import logger
 
 LINES_AT_ONCE = 3000  # a longer log is first read in the background
 RESULTS_AT_ONCE = 4  # results that take long and are worked out for one request, at most
+PACE_REST = 50  # times as long as a pace took to count, it is kept
 FIRST_MEASURE = "Compat(p=0.8)"
 _COUNTING = threading.Lock()
 
@@ -38,6 +41,7 @@ class Dashboard:
     agreements: Agreements
     _systems: SystemBoards = field(default_factory=SystemBoards)
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # with the pulse that they belong to
+    _pace: tuple[float, WorkPace] | None = None  # with the time until which it is kept
     _counting: threading.Thread | None = None
     _counted: bool = False
 
@@ -93,6 +97,15 @@ class Dashboard:
     def systems(self, tag: str = "") -> KeptBoards:
         """Return the leaderboards of systems, where systems compete."""
         return self._systems.look(self.campaign, self.pulse(), tag)
+
+    def pace(self) -> WorkPace:
+        """Return the pace of the last hours; it is kept for some times as long as it took to count."""
+        began = time.monotonic()
+        if self._pace is None or self._pace[0] <= began:
+            found = self.campaign.read(pace)
+            took = time.monotonic() - began
+            self._pace = began + PACE_REST * took, found
+        return self._pace[1]
 
     def models(self) -> tuple[ModelFigures, ...]:
         """Return the figures of the language models, computed again after a change."""

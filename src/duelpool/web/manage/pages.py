@@ -252,6 +252,9 @@ def take_step(caller: Changing, step: str) -> Response:
         step_of=step,
         verb=verb,
         fields=fields,
+        topic=reading.topic_labels(caller.dashboard, [values["topic"]])[values["topic"]]
+        if "topic" in values
+        else None,
         cancel=f"{caller.base}/{back[0]}" + (f"?{urlencode(back[1])}" if back[1] else ""),
     )
 

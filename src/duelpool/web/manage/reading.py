@@ -6,6 +6,7 @@ from typing import cast
 
 from duelpool.access import audit_log, limits
 from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.history_pages import LinePlace, ledger_entries, lines_as_json, newest_lines
 from duelpool.campaign.views.labels import item_labels
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
@@ -20,7 +21,7 @@ from duelpool.store.leases import EXTENSIONS
 from duelpool.store.log import Line
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.keys import Pass
-from duelpool.web.manage.paging import cursor_of, key_of, page_of
+from duelpool.web.manage.paging import SortColumn, cursor_of, in_order, key_of, page_of
 from duelpool.web.manage.schemas import (
     AuditPage,
     AuditRow,
@@ -36,9 +37,8 @@ from duelpool.web.manage.schemas import (
     WinMatrixRows,
 )
 
-MATRIX_AT_MOST = 30
+MATRIX_AT_MOST = 50
 TOPIC_STATES = ("any", "done", "going on", "waiting", "parked")
-PEOPLE_ORDERS = ("came", "judgments", "usable", "tests", "agreement", "seconds", "left", "pay")
 EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
 
 
@@ -71,20 +71,32 @@ def _is(view: TopicView, state: str) -> bool:
     return state == "any" or not status.done
 
 
-def topics(dashboard: Dashboard, cursor: str, limit: int, state: str = "any", search: str = "") -> TopicPage:
-    """Return a page of topics, in the campaign's order."""
+TOPIC_COLUMNS: dict[str, SortColumn[TopicView]] = {
+    "question": SortColumn(lambda view: view.status.text.casefold() or view.status.topic),
+    "judged": SortColumn(lambda view: view.status.judgments, largest_first=True),
+    "certainty": SortColumn(lambda view: view.status.confidence, largest_first=True),
+    "items": SortColumn(lambda view: view.status.items, largest_first=True),
+    "left": SortColumn(lambda view: view.status.expected - view.status.judgments, largest_first=True),
+}
+
+
+def topics(  # noqa: PLR0917 (what is asked of a list)
+    dashboard: Dashboard, cursor: str, limit: int, state: str = "any", search: str = "", order: str = ""
+) -> TopicPage:
+    """Return a page of topics, in the campaign's order or another one."""
     if state not in TOPIC_STATES:
         raise UnknownName("state of topics", state, TOPIC_STATES)
     status = dashboard.watch.look()
-    wanted = search.casefold()
-    views = [
-        view
-        for view in status.topics
-        if _is(view, state)
-        and (not wanted or wanted in view.status.topic.casefold() or wanted in view.status.text.casefold())
-    ]
+    views = [view for view in status.topics if _is(view, state) and _says(view, search)]
+    views = in_order(views, TOPIC_COLUMNS, order)
     rows, following = page_of(views, lambda view: view.status.topic, cursor, limit)
     return TopicPage([topic_row(view, status) for view in rows], len(views), following)
+
+
+def _says(view: TopicView, search: str) -> bool:
+    """Whether a topic's id or question has the words that are searched for."""
+    wanted = search.casefold()
+    return not wanted or wanted in view.status.topic.casefold() or wanted in view.status.text.casefold()
 
 
 def topic(dashboard: Dashboard, name: str) -> TopicDetail:
@@ -119,11 +131,13 @@ def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrixRows:
 # ---- pairs
 
 
-def pairs(dashboard: Dashboard, cursor: str, limit: int, topic: str = "", assessor: str = "") -> PairPage:
-    """Return a page of judged pairs, topic by topic; those of one topic or one assessor if given."""
+def pairs(  # noqa: PLR0917 (what is asked of a list)
+    dashboard: Dashboard, cursor: str, limit: int, topic: str = "", assessor: str = "", search: str = ""
+) -> PairPage:
+    """Return a page of judged pairs, topic by topic; those of one topic, an assessor or a question's words if given."""
     behind = key_of(cursor, str, str, str)
     status = dashboard.watch.look()
-    names = [view.status.topic for view in status.topics]
+    names = [view.status.topic for view in status.topics if _says(view, search)]
     if topic:
         names = [dashboard.watch.topic(topic).status.topic]
     if assessor:
@@ -192,33 +206,62 @@ def _text(item: str, passage: Passage | None) -> PassageText:
 # ---- people
 
 
-def _sort_key(person: AssessorStatus, order: str) -> float:
-    share = person.tests_passed / person.tests_seen if person.tests_seen else 2.0
-    values = {
-        "judgments": -person.judgments,
-        "usable": -person.usable,
-        "tests": share,
-        "agreement": 2.0 if person.agreement is None else person.agreement,
-        "seconds": 1e9 if person.seconds is None else person.seconds,
-        "left": 1.0 if person.left is None else -abs(person.left - 0.5),
-        "pay": -person.pay,
-    }
-    return float(values[order])
+def _passed(person: AssessorStatus) -> float | None:
+    return person.tests_passed / person.tests_seen if person.tests_seen else None
 
 
-def people(
-    dashboard: Dashboard, cursor: str, limit: int, order: str = "came", state: str = "any"
+PEOPLE_COLUMNS: dict[str, SortColumn[AssessorStatus]] = {
+    "name": SortColumn(lambda person: person.assessor),
+    "judgments": SortColumn(lambda person: person.judgments, largest_first=True),
+    "usable": SortColumn(lambda person: person.usable, largest_first=True),
+    "tests": SortColumn(_passed),
+    "agreement": SortColumn(lambda person: person.agreement),
+    "seconds": SortColumn(lambda person: person.seconds),
+    "left": SortColumn(
+        lambda person: None if person.left is None else abs(person.left - 0.5), largest_first=True
+    ),
+    "pay": SortColumn(lambda person: person.pay, largest_first=True),
+}
+PEOPLE_ORDERS = ("came", *PEOPLE_COLUMNS)
+
+
+def people(  # noqa: PLR0917 (what is asked of a list)
+    dashboard: Dashboard, cursor: str, limit: int, order: str = "came", state: str = "any", search: str = ""
 ) -> PersonPage:
-    """Return a page of assessors in an order."""
-    if order not in PEOPLE_ORDERS:
-        raise UnknownName("order of assessors", order, PEOPLE_ORDERS)
+    """Return a page of assessors in an order: that in which they came, or by a column."""
     if state not in {"any", "in", "excluded"}:
         raise UnknownName("state of assessors", state, ("any", "in", "excluded"))
-    assessors = [each for each in dashboard.watch.look().assessors if state in {"any", each.state}]
-    if order != "came":
-        assessors.sort(key=lambda person: _sort_key(person, order))
+    wanted = search.casefold()
+    assessors = [
+        each
+        for each in dashboard.watch.look().assessors
+        if state in {"any", each.state} and wanted in each.assessor.casefold()
+    ]
+    assessors = in_order(assessors, PEOPLE_COLUMNS, "" if order == "came" else order)
     rows, following = page_of(assessors, lambda person: person.assessor, cursor, limit)
     return PersonPage(list(rows), len(assessors), following)
+
+
+def below_tests(person: AssessorStatus, settings: Settings) -> bool:
+    """Whether an assessor of a crowd fails the share of test pairs, or would with the next failed one."""
+    return (
+        settings.judges == "crowd"
+        and settings.test_rule == "share"
+        and person.kind == "crowd"
+        and person.state != "excluded"
+        and person.tests_passed < person.tests_seen
+        and person.tests_passed / (person.tests_seen + 1) < settings.test_share
+    )
+
+
+def person_state(person: AssessorStatus, settings: Settings) -> str:
+    """Return an assessor's state in words."""
+    if person.state == "excluded":
+        return "Excluded"
+    if below_tests(person, settings):
+        failing = person.tests_passed / person.tests_seen < settings.test_share
+        return "Fails the test pairs" if failing else "One failed test pair from exclusion"
+    return "Included" if person.judgments else "No judgment yet"
 
 
 # ---- what visitors may hold

@@ -1,23 +1,28 @@
 """The pages of the work: the overview, topics, pairs and assessors."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from duelpool.campaign.views import certainty
+from duelpool.campaign.views.status import AssessorStatus
 from duelpool.records import Passage
 from duelpool.store import log
 from duelpool.web.judging import passages
 from duelpool.web.manage import actions, reading
-from duelpool.web.manage.callers import Viewing
+from duelpool.web.manage.callers import ManageCaller, Viewing
 from duelpool.web.manage.overview import glance
-from duelpool.web.manage.schemas import Exclude, PassageText
+from duelpool.web.manage.schemas import Exclude, PairPage, PassageText
 from duelpool.web.manage.showing import ROWS, asked_for, show
 
 router = APIRouter(include_in_schema=False)
 
 BEST_READ = 2  # best items whose texts a topic's page shows
+LEVELS_SHOWN, ITEMS_SHOWN = 10, 12  # levels, and items of each
+SURVIVORS_SHOWN = 3  # items of a closed phase
+LINES_SHOWN = 20  # an assessor's latest judgments
 
 
 @router.get("/manage/{campaign}/overview")
@@ -30,18 +35,21 @@ def overview(caller: Viewing) -> Response:
 @router.get("/manage/{campaign}/topics")
 def topics(caller: Viewing) -> Response:
     """Show the topics."""
-    state, search = asked_for(caller, "state", "any") or "any", asked_for(caller, "search")
-    page = reading.topics(caller.dashboard, asked_for(caller, "cursor"), ROWS, state, search)
+    asked = {name: asked_for(caller, name) for name in ("state", "search", "order")}
+    asked["state"] = asked["state"] or "any"
+    page = reading.topics(caller.dashboard, asked_for(caller, "cursor"), ROWS, **asked)
+    shown = [row.status for row in page.rows]
     return show(
         caller,
         "topics",
         "topics",
         "Topics",
         page=page,
-        chosen=state,
-        search=search,
+        asked=asked,
         states=reading.TOPIC_STATES,
         in_short=certainty.in_short,
+        topics=reading.topic_labels(caller.dashboard, [each.topic for each in shown]),
+        labels=reading.labels(caller.dashboard, [each.best[0] for each in shown if each.best]),
     )
 
 
@@ -51,6 +59,9 @@ def topic(caller: Viewing) -> Response:
     name = asked_for(caller, "topic")
     detail = reading.topic(caller.dashboard, name)
     best = [_to_read(each) for each in reading.texts(caller.dashboard, detail.row.status.best[:BEST_READ])]
+    items = [item for level in detail.levels[:LEVELS_SHOWN] for item in level[:ITEMS_SHOWN]]
+    items += detail.matrix.items
+    items += [item for each in detail.closings for item in each.survivors[:SURVIVORS_SHOWN]]
     return show(
         caller,
         "topic",
@@ -59,8 +70,11 @@ def topic(caller: Viewing) -> Response:
         name=name,
         topic=detail,
         best=best,
-        in_short=certainty.in_short,
         rests_on=certainty.on_what(detail.row.status.certainty),
+        labels=reading.labels(caller.dashboard, items),
+        levels_shown=LEVELS_SHOWN,
+        items_shown=ITEMS_SHOWN,
+        survivors_shown=SURVIVORS_SHOWN,
     )
 
 
@@ -75,10 +89,29 @@ def _to_read(text: PassageText) -> dict[str, Any]:
 
 @router.get("/manage/{campaign}/pairs")
 def pairs(caller: Viewing) -> Response:
-    """Show the judged pairs."""
-    of, by = asked_for(caller, "topic"), asked_for(caller, "assessor")
-    page = reading.pairs(caller.dashboard, asked_for(caller, "cursor"), ROWS, of, by)
-    return show(caller, "pairs", "pairs", "Pairs", page=page, of=of, by=by)
+    """Show the judged pairs, all of them or those of a topic, of a question's words, or of an assessor."""
+    asked = {name: asked_for(caller, name) for name in ("topic", "assessor")}
+    page = _pairs(caller, asked["topic"], asked["assessor"])
+    return show(
+        caller,
+        "pairs",
+        "pairs",
+        "Pairs",
+        page=page,
+        asked=asked,
+        topics=reading.topic_labels(caller.dashboard, {each.topic for each in page.rows}),
+        labels=reading.labels(caller.dashboard, [item for each in page.rows for item in (each.a, each.b)]),
+    )
+
+
+def _pairs(caller: ManageCaller, topic: str, assessor: str) -> PairPage:
+    """Return the pairs of a topic, or of the topics whose questions have these words; none of an unknown assessor."""
+    status = caller.dashboard.watch.look()
+    if assessor and all(each.assessor != assessor for each in status.assessors):
+        return PairPage([], None)
+    named = any(view.status.topic == topic for view in status.topics)
+    asked = {"topic": topic} if named else {"search": topic}
+    return reading.pairs(caller.dashboard, asked_for(caller, "cursor"), ROWS, assessor=assessor, **asked)
 
 
 @router.get("/manage/{campaign}/pair")
@@ -87,24 +120,25 @@ def pair(caller: Viewing) -> Response:
     name = asked_for(caller, "topic")
     detail = reading.pair(caller.dashboard, name, asked_for(caller, "a"), asked_for(caller, "b"))
     shown = [_to_read(each) for each in (detail.a, detail.b)]
-    return show(caller, "pair", "pairs", "Pair", name=name, pair=detail, shown=shown)
+    topic = reading.topic_labels(caller.dashboard, [name])[name]
+    return show(caller, "pair", "pairs", "Pair", name=name, topic=topic, pair=detail, shown=shown)
 
 
 @router.get("/manage/{campaign}/assessors")
 def assessors(caller: Viewing) -> Response:
     """Show the assessors."""
-    order, state = asked_for(caller, "order", "came") or "came", asked_for(caller, "state", "any") or "any"
-    page = reading.people(caller.dashboard, asked_for(caller, "cursor"), ROWS, order, state)
+    asked = {name: asked_for(caller, name) for name in ("order", "state", "search")}
+    asked["state"] = asked["state"] or "any"
+    page = reading.people(caller.dashboard, asked_for(caller, "cursor"), ROWS, **asked)
     return show(
         caller,
         "assessors",
         "assessors",
         "Assessors",
         page=page,
-        order=order,
-        chosen=state,
-        orders=reading.PEOPLE_ORDERS,
+        asked=asked,
         bounds=reading.bounds(caller.dashboard),
+        person_state=_states(caller),
     )
 
 
@@ -113,12 +147,27 @@ def assessor(caller: Viewing) -> Response:
     """Show one assessor."""
     name = asked_for(caller, "assessor")
     person = caller.dashboard.watch.assessor(name)
-    lines = reading.lines(caller.dashboard, "", 20, assessor=name, event=log.JUDGMENT)
+    lines = reading.lines(caller.dashboard, "", LINES_SHOWN, assessor=name, event=log.JUDGMENT).rows
+    items = [line[side] for line in lines for side in ("left", "right") if line.get(side)]
     preview = (
         None
         if person.state == "excluded"
         else actions.exclude(caller.dashboard, Exclude(assessor=name, reason="preview", preview=True))
     )
     return show(
-        caller, "assessor", "assessors", f"Assessor {name}", person=person, lines=lines.rows, preview=preview
+        caller,
+        "assessor",
+        "assessors",
+        f"Assessor {name}",
+        person=person,
+        lines=lines,
+        preview=preview,
+        person_state=_states(caller),
+        topics=reading.topic_labels(caller.dashboard, {line["topic"] for line in lines}),
+        labels=reading.labels(caller.dashboard, items),
     )
+
+
+def _states(caller: ManageCaller) -> Callable[[AssessorStatus], str]:
+    """Return the function that says an assessor's state in words."""
+    return lambda person: reading.person_state(person, caller.dashboard.campaign.settings)

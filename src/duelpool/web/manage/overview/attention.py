@@ -8,6 +8,7 @@ from duelpool.campaign.work.ledger import full_price
 from duelpool.frames import counted
 from duelpool.recruitment.settlement import settlement_state
 from duelpool.web.manage.dashboard import Dashboard
+from duelpool.web.manage.reading import below_tests
 from duelpool.web.manage.schemas import Head
 from duelpool.webhooks.setting_up import webhooks
 
@@ -29,6 +30,7 @@ class Attention:
 
 _HINDRANCES: dict[str, tuple[str, str, dict[str, str]]] = {
     "state": ("settings", "Open it in the settings", {}),
+    "held": ("topics", "See these topics", {"state": "waiting"}),
     "budget": ("money", "See the money", {}),
     "tests": ("settings", "See the settings", {}),
     "parked": ("topics", "See these topics", {"state": "parked"}),
@@ -82,15 +84,7 @@ def _tests(dashboard: Dashboard, status: CampaignStatus, head: Head) -> Iterator
             "check the test pairs and the guide."
         )
         yield Attention("test-pairs", sentence, "assessors", "See their results", {"order": "tests"})
-    if settings.judges != "crowd" or settings.test_rule != "share" or status.done:
-        return
-    near = [
-        each
-        for each in people
-        if each.kind == "crowd"
-        and each.tests_passed < each.tests_seen
-        and each.tests_passed / (each.tests_seen + 1) < settings.test_share
-    ]
+    near = [] if status.done else [each for each in people if below_tests(each, settings)]
     if near:
         who = "1 assessor is" if len(near) == 1 else f"{len(near):,} assessors are"
         sentence = f"{who} below or one failed test pair away from exclusion."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from duelpool.campaign.views import certainty
 from duelpool.campaign.views.labels import item_labels
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
-from duelpool.campaign.work.pace import NOW_SECONDS, pace
+from duelpool.campaign.work.pace import NOW_SECONDS
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.frames import counted
@@ -86,7 +86,7 @@ def overview(dashboard: Dashboard, *, blind: bool = False) -> OverviewShown:
     campaign = dashboard.campaign
     status = dashboard.watch.look()
     head = head_of(campaign.id, status)
-    recent = campaign.read(pace)
+    recent = dashboard.pace()
     return OverviewShown(
         head=head,
         forecast=forecast(head, recent),
