@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "submissions": (*GROUND, "files", "comparison", "report", "evaluation"),
     "leaderboard": (
         *GROUND,
-        *("files", "measures", "comparison", "store", "campaign", "report", "evaluation"),
+        *("files", "strategies", "measures", "comparison", "store", "campaign", "report", "evaluation"),
     ),
     "setup": (
         *GROUND,

@@ -1,11 +1,12 @@
 """The result of an evaluation: rows, tables, and the rules of its measures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Floats
 from duelpool.comparison import ScoreTable
 from duelpool.errors import UnknownName
 from duelpool.files.run_names import RunLabel, find_run
@@ -76,6 +77,18 @@ class Evaluation(Tabular):
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return every run's mean under every measure."""
         return {run: {name: self.mean(run, name) for name in self.tables} for run in self.runs}
+
+    def with_intervals(self, ends: Mapping[str, Floats], notes: Sequence[str]) -> "Evaluation":
+        """Return the evaluation with a low and a high end for each run's mean, by measure, and notes in its header."""
+        places = {run: at for at, run in enumerate(self.runs)}
+
+        def made(row: Row) -> Row:
+            if row.measure not in ends:
+                return row
+            low, high = ends[row.measure][places[row.run]].tolist()
+            return replace(row, low=low, high=high)
+
+        return replace(self, rows=tuple(map(made, self.rows)), header=(*self.header, *notes), _by_key={})
 
     @property
     def runs(self) -> tuple[str, ...]:

@@ -1,8 +1,6 @@
 """Qrels made ready once: grades by item, and the best possible ranking."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -10,17 +8,16 @@ import polars as pl
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Qrels
 from duelpool.measures.items import Items
-
-Answer = TypeVar("Answer")
+from duelpool.measures.once import Remembering
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grades:
+class Grades(Remembering):
     """The grade of each judged document, items of a topic side by side."""
 
     items: Items
     grade: Floats
-    _known: dict[object, object] = field(default_factory=dict)
+    _known: dict[object, tuple[object, tuple[object, ...]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, qrels: Qrels) -> "Grades":
@@ -49,12 +46,6 @@ class Grades:
     def topics(self) -> tuple[str, ...]:
         """The topics, in the order in which they first appear."""
         return self.items.topics
-
-    def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about these grades, computed once."""
-        if question not in self._known:
-            self._known[question] = answer()
-        return cast("Answer", self._known[question])
 
     def count(self, chosen: Bools) -> Ints:
         """Return, per topic, how many of the items are chosen."""

@@ -6,7 +6,7 @@ up by a 64-bit hash of (topic, docno), and every match is compared as text, so a
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -16,12 +16,11 @@ from duelpool.files import TieOrder
 from duelpool.files.rows.keys import topic_codes, topic_hashes
 from duelpool.files.rows.texts import Hashes, Texts
 from duelpool.files.runs import Precision
+from duelpool.measures.once import Remembering
 from duelpool.measures.rankings import DuplicateRule, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
 """Unjudged documents: keep their ranks and gain nothing, or leave the ranking."""
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class PlacingRules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class Placed(Remembering):
     """Where a run placed the known documents: rows by topic, then by rank."""
 
     topic: Ints
@@ -44,18 +43,12 @@ class Placed:
     retrieved: Ints  # per topic of the truth, how many documents the run returned
     topics: int
     topic_of_item: Ints
-    _known: dict[object, object] = field(default_factory=dict)
+    _known: dict[object, tuple[object, tuple[object, ...]]] = field(default_factory=dict)
 
     @property
     def present(self) -> Bools:
         """The topics for which the run returned anything."""
         return self.retrieved > 0
-
-    def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about these places, computed once."""
-        if question not in self._known:
-            self._known[question] = answer()
-        return cast("Answer", self._known[question])
 
     def rank_of_item(self) -> Ints:
         """Return the best rank of each known document, 0 for those that the run doesn't hold."""
@@ -179,24 +172,22 @@ class Items:
         if self.host is not None:
             others, place = self.host
             theirs, rank = run.once(
-                (id(others), id(rankings), rules.ties, rules.scores), lambda: others._ranked(run, rules)
+                (rules.ties, rules.scores), lambda: others._ranked(run, rules), others, rankings
             )
             mine = place[theirs]
             here = mine >= 0
             return mine[here], rank[here]
-        rows, items = run.once((id(self), id(rankings)), lambda: self.find(rankings))
+        rows, items = run.once("found", lambda: self.find(rankings), self, rankings)
         return items, rankings.ranks(rows, rules.ties, rules.scores)
 
     def placed(self, run: ReadyRun, rules: PlacingRules) -> Placed:
         """Look the items up in a run under the given rules."""
-        return run.once((id(self), rules), lambda: self._placed(run, rules))
+        return run.once(rules, lambda: self._placed(run, rules), self)
 
     def _placed(self, run: ReadyRun, rules: PlacingRules) -> Placed:
         duplicates = rules.duplicates
         rankings = run.rankings(duplicates)
-        items, rank = run.once(
-            (id(self), id(rankings), rules.ties, rules.scores), lambda: self._ranked(run, rules)
-        )
+        items, rank = run.once((rules.ties, rules.scores), lambda: self._ranked(run, rules), self, rankings)
         here = self._places(rankings.topics)
         retrieved = np.zeros(len(self.topics), dtype=np.int64)
         retrieved[here[here >= 0]] = rankings.retrieved[here >= 0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -13,17 +13,17 @@ from duelpool.files.rows.keys import topic_codes, topic_hashes
 from duelpool.files.rows.texts import Hashes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
+from duelpool.measures.once import Remembering
 from duelpool.records import EFFECTS, Effect
 
 VoteRule: TypeAlias = Literal["multiset", "majority"]
 """How repeated votes on a pair count: each for itself, or once for the side that has more of them."""
 
-Answer = TypeVar("Answer")
 _ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class Pairs(Remembering):
     """Usable preferences, topic by topic: the item at `winner` is preferred to the one at `loser`."""
 
     items: Items
@@ -32,7 +32,7 @@ class Pairs:
     loser: Ints
     undecided: int = 0  # ties, no answers and, by majority, pairs with as many votes for either side
     inferred: int = 0  # how many of the pairs were inferred, not judged
-    _known: dict[object, object] = field(default_factory=dict)
+    _known: dict[object, tuple[object, tuple[object, ...]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -106,12 +106,6 @@ class Pairs:
         if len(first):
             sums[self.topic[first]] = np.add.reduceat(weights, first)
         return sums
-
-    def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about these pairs, computed once."""
-        if question not in self._known:
-            self._known[question] = answer()
-        return cast("Answer", self._known[question])
 
 
 def _of_outcomes(

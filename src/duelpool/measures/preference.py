@@ -57,7 +57,7 @@ class ppref(OverPreferences):  # noqa: N801 - the paper's name
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         pairs = self.pairs(truth)
-        above, below, usable = placed.once(id(pairs), lambda: _pair_ranks(placed, pairs))
+        above, below, usable = placed.once("pair ranks", lambda: _pair_ranks(placed, pairs), pairs)
         weights = self._weights(above, below) * usable
         total, right = pairs.sums(weights), pairs.sums(weights * (above < below))
         # A topic that the run lacks has no usable pair either, but it is missing, not undefined.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,7 @@ from duelpool.files import Duplicates, Run, TieOrder
 from duelpool.files.rows.keys import RowKeys
 from duelpool.files.rows.texts import Hashes, Texts
 from duelpool.files.runs import Precision
-
-Answer = TypeVar("Answer")
+from duelpool.measures.once import Remembering
 
 DuplicateRule: TypeAlias = Literal["first", "keep", "together"]
 """How a document counts that is listed more than once in a topic.
@@ -148,12 +147,12 @@ def _inverse(order: Ints | None) -> Ints:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReadyRun:
+class ReadyRun(Remembering):
     """A run whose rankings are made when first asked for, one for each rule on duplicates."""
 
     run: Run
     _made: dict[DuplicateRule, Rankings] = field(default_factory=dict)
-    _known: dict[object, object] = field(default_factory=dict)
+    _known: dict[object, tuple[object, tuple[object, ...]]] = field(default_factory=dict)
 
     def rankings(self, duplicates: DuplicateRule) -> Rankings:
         """Return the rankings under a rule on documents that are listed more than once."""
@@ -169,13 +168,7 @@ class ReadyRun:
 
     def merged(self, duplicates: Duplicates) -> "ReadyRun":
         """Return the run by canonical ids, of a canonical item and its duplicates the best-scored one."""
-        return self.once(("duplicates", id(duplicates)), lambda: ReadyRun(duplicates.in_run(self.run)))
-
-    def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about this run, computed once."""
-        if question not in self._known:
-            self._known[question] = answer()
-        return cast("Answer", self._known[question])
+        return self.once("merged", lambda: ReadyRun(duplicates.in_run(self.run)), duplicates)
 
 
 def _rankings(run: Run) -> Rankings:

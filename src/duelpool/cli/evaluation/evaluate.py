@@ -32,7 +32,7 @@ from duelpool.evaluation import (
 )
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
-from duelpool.evaluation.sources import TruthKind
+from duelpool.evaluation.sources import TruthKind, run_of
 from duelpool.evaluation.systems import SYSTEM_REPORTS
 from duelpool.files import Duplicates, read_topics, write_lines
 from duelpool.files.duplicates import duplicates_path
@@ -44,6 +44,7 @@ from duelpool.report import table_text
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+_AGAIN = "again"  # intervals of `duelpool.leaderboard.noise`, whose import takes long
 _LEAVE_OUT = "leave-out"
 _REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
 
@@ -147,7 +148,13 @@ def evaluate(
     correct: Annotated[
         str, typer.Option(help=f"Correction for multiple tests: {', '.join(CORRECTIONS)}.")
     ] = "none",
-    ci: Annotated[str | None, typer.Option(help="Confidence intervals of the means: t or bootstrap.")] = None,
+    ci: Annotated[
+        str | None,
+        typer.Option(
+            help="Intervals of the means: t or bootstrap (confidence intervals over topics), or again: where the mean "
+            "falls if the same topics are judged again, for a campaign."
+        ),
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     topics: Annotated[
         str | None, typer.Option(help="A topics file with weights and tags of the topics.")
@@ -176,6 +183,8 @@ def evaluate(
       duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
 
       duelpool evaluate campaign.db -m RR -m ppref --ci t
+
+      duelpool evaluate campaign.db -m RR --ci again
 
       duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
 
@@ -216,6 +225,11 @@ def evaluate(
         refuse_unknown_format(Path(plot))
     if kind not in (None, "qrels", "preferences", "run"):
         raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
+    if ci == _AGAIN and not is_store(truth):
+        raise BadParameter(
+            "Labels alone don't tell how they would come out if they were judged again.",
+            remedy="Name a campaign's store, which has the answers; or choose --ci t.",
+        )
     if is_store(truth):
         sources = _of_campaign(truth, campaign, runs)
     else:
@@ -224,9 +238,12 @@ def evaluate(
     with _processes(jobs) as executor, progress_bar("Scoring runs", len(sources.runs)) as advance:
         evaluation = evaluate_runs(
             sources.truths, sources.runs, measure, rules=rules.chosen(), baseline=baseline, test=test,
-            correction=correct, interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
-            twins=twins or sources.twins, seed=seed, executor=executor, progress=advance,
+            correction=correct, interval=cast("IntervalMethod | None", None if ci == _AGAIN else ci), level=level,
+            weights=weights, topics=chosen, twins=twins or sources.twins, seed=seed, executor=executor,
+            progress=advance,
         )  # fmt: skip
+    if ci == _AGAIN:
+        evaluation = _judged_again(evaluation, truth, campaign, sources.runs, level, weights, seed)
     if plot is not None:
         _draw(evaluation, plot)
     width, header = terminal_width(), evaluation.header
@@ -246,6 +263,32 @@ def evaluate(
         )
         text = table_text(table, form, header, width)
     _put(text, header if form not in ("table", "latex") else (), output)
+
+
+def _judged_again(
+    evaluation: Evaluation,
+    store: str,
+    name: str | None,
+    runs: Sequence[Any],
+    level: float,
+    weights: dict[str, float] | None,
+    seed: int,
+) -> Evaluation:
+    """Return the evaluation of a campaign's runs with intervals for a second judging of the same topics."""
+    from duelpool.cli.opening import opened
+    from duelpool.leaderboard.noise import with_intervals_again
+
+    steps = 100 * len(evaluation.measures)
+    with opened(store, name) as campaign, progress_bar("Judging again", steps) as advance:
+        return with_intervals_again(
+            evaluation,
+            campaign,
+            [run_of(each) for each in runs],
+            level=level,
+            weights=weights,
+            seed=seed,
+            progress=advance,
+        )
 
 
 def _put(text: str, header: Sequence[str], output: str | None) -> None:

@@ -55,14 +55,18 @@ class StrengthModel:
         strengths = self.most_probable()
         return [self._fit(spread, strengths[:, at]) for at, spread in enumerate(self.spreads)]
 
-    def most_probable(self) -> Floats:
-        """Return the most probable strengths, a column for each spread."""
+    def most_probable(self, won: Floats | None = None, spreads: Floats | None = None) -> Floats:
+        """Return the most probable strengths, a column for each spread.
+
+        With `won`, other wins of the pairs' first items, a column for each of `spreads`: the games might have ended so.
+        """
         games = self.games
-        precision = 1 / np.square(self.spreads)
-        at = np.zeros((games.size, len(self.spreads)))
+        precision = 1 / np.square(self.spreads if spreads is None else spreads)
+        wins = games.won[:, None] if won is None else won
+        at = np.zeros((games.size, len(precision)))
         for _ in range(NEWTON_STEPS):
             chance = _sigmoid(self._differences @ at)
-            slope = self._transposed @ (games.won[:, None] - self._played[:, None] * chance) - precision * at
+            slope = self._transposed @ (wins - self._played[:, None] * chance) - precision * at
             weight = self._played[:, None] * chance * (1 - chance)
             step = self._solved(weight, precision, slope)
             step *= np.minimum(1.0, LARGEST_STEP / np.maximum(1e-12, np.abs(step).max(axis=0)))
