@@ -105,6 +105,20 @@ def test_estimates_from_plans_are_unbiased_and_intervals_hold(
     assert np.mean(held) > 0.9
 
 
+@pytest.mark.parametrize(("goal", "bottom"), [("absolute", 0.0), ("difference", -1.0)])
+def test_no_interval_goes_beyond_the_range_of_the_metric(
+    population: Population, runs_and_qrels: tuple[list[Run], Qrels], goal: str, bottom: float
+) -> None:
+    _, qrels = runs_and_qrels
+    ends = []
+    for seed in range(30):
+        plan = make_plan(population, 6, design="P", estimator="ht", goal=goal, seed=seed)
+        for each in estimate_plans([plan], answers(plan, qrels), population, interval="wald").targets:
+            ends += [end for end in (each.low, each.high, each.least, each.most) if end is not None]
+    assert min(ends) >= bottom - 1e-6
+    assert max(ends) == pytest.approx(1.0, abs=1e-6)
+
+
 def test_later_system_is_covered_or_its_unreachable_mass_reported(
     runs_and_qrels: tuple[list[Run], Qrels],
 ) -> None:

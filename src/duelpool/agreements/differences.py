@@ -13,6 +13,7 @@ import numpy as np
 import scipy  # its submodules load on first use; scipy.stats takes half a second
 
 from duelpool.arrays import Floats, Ints
+from duelpool.frames import counted
 
 FEWEST = 4
 """A clustered test needs as many topics, and as many assessors."""
@@ -32,8 +33,8 @@ class ClusteredTest:
     @property
     def over(self) -> str:
         """The clusters, in words."""
-        assessors = "" if self.assessors is None else f" and {self.assessors:,} assessors"
-        return f"{self.topics:,} topics{assessors}"
+        assessors = "" if self.assessors is None else f" and {counted(self.assessors, 'assessor')}"
+        return f"{counted(self.topics, 'topic')}{assessors}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

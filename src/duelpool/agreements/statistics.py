@@ -38,6 +38,7 @@ from duelpool.agreements.tables import (
 from duelpool.agreements.transitivity import Triplets, transitivity
 from duelpool.agreements.votes import Votes
 from duelpool.errors import UnknownName
+from duelpool.frames import counted
 from duelpool.records import Kind
 from duelpool.report import Cell, Table
 from duelpool.shares import ENOUGH_CLUSTERS, Share, share_over, simple_share
@@ -114,7 +115,7 @@ def _summary(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     ]
     if votes.unanswered:
         notes.append(
-            f"{votes.unanswered:,} judgments without an answer (skipped, cannot judge) are left out."
+            f"Left out: {counted(votes.unanswered, 'judgment')} without an answer (skipped, cannot judge)."
         )
     return Table(columns, tuple(rows), keys=2), tuple(notes)
 
@@ -257,7 +258,11 @@ def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         *("with self", "repeats", "left", "seconds", "transitive", "tests"),
     )
     shown = rows[: options.rows]
-    more = (f"{len(rows) - len(shown):,} more assessors have fewer votes.",) if len(shown) < len(rows) else ()
+    more = (
+        (f"Not shown: {counted(len(rows) - len(shown), 'assessor')} with fewer votes.",)
+        if len(shown) < len(rows)
+        else ()
+    )
     return Table(columns, tuple(shown)), (
         "agrees: with the votes of others on the same pair or item; with self: on repeated ones.",
         *more,

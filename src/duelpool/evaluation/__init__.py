@@ -31,6 +31,7 @@ from duelpool.evaluation.sources import (
 )
 from duelpool.files import Duplicates, describe, read_duplicates
 from duelpool.files.run_names import RunLabel, distinct, find_run
+from duelpool.frames import counted
 from duelpool.measures import External, Measure, Truth, parse_measure
 
 if TYPE_CHECKING:
@@ -252,20 +253,24 @@ def _header(
         table = tables[str(measure)]
         silent = int(np.isnan(table.values).all(axis=0).sum())
         if silent:
-            lines.append(f"{measure}: {silent} of {len(table.topics)} topics dropped: nothing to score there")
+            lines.append(
+                f"{measure}: {silent} of {counted(len(table.topics), 'topic')} dropped: nothing to score there"
+            )
         if isinstance(measure, External):
             lines.append(f"{measure}: not a measure of duelpool, computed by ir_measures under its own rules")
     lines += _order_note(measures)
     short = [(name, one.lacks) for name, one in zip(names, scored, strict=True) if one.lacks]
     if short:
         listed = ", ".join(f"{name} ({lacks})" for name, lacks in short[:5])
-        lines.append(f"{len(short)} runs lack topics: {listed}{' ...' if len(short) > 5 else ''}")
+        lines.append(
+            f"topics are missing in {counted(len(short), 'run')}: {listed}{' ...' if len(short) > 5 else ''}"
+        )
     if truth.duplicates is not None:
         merging = ", ".join(str(measure) for measure in measures if measure.twins == "merge")
         lines.append(
-            f"twins: {len(truth.duplicates)} documents count as the one that was judged for them under {merging}"
+            f"twins: {counted(len(truth.duplicates), 'document')} merged with the one that was judged for them under {merging}"
             if merging
-            else f"twins: {len(truth.duplicates)} documents are the same as another one; no measure here merges them"
+            else f"twins: {counted(len(truth.duplicates), 'duplicate document')}; no measure here merges them"
         )
         lines += describe("twins", truth.duplicates.notices)
     seen = truth.merged() if any(measure.twins == "merge" for measure in measures) else truth

@@ -25,7 +25,7 @@ from duelpool.comparison import (
 )
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
-from duelpool.frames import Tabular, frame_of
+from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Judgment
 from duelpool.strategies.difference import AbsoluteDifference, DifferenceVerdict, RankingDifference
 
@@ -63,9 +63,7 @@ class RunComparison(Tabular):
         gap = f"{self.mean_a - self.mean_b:+.4f}"
         ends = "" if self.low is None or self.high is None else f" [{self.low:+.4f}, {self.high:+.4f}]"
         p = "" if self.p is None else f", p {self.p:.3g}"
-        return (
-            f"RunComparison({self.a} - {self.b} by {self.measure}: {gap}{ends}{p}, {len(self.topics)} topics)"
-        )
+        return f"RunComparison({self.a} - {self.b} by {self.measure}: {gap}{ends}{p}, {counted(len(self.topics), 'topic')})"
 
     def to_polars(self) -> pl.DataFrame:
         """Return a row a topic: both scores, the bounds of their difference, who leads, and what is judged."""

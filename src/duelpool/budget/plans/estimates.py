@@ -154,6 +154,13 @@ def estimate_plans(
     notes = _notes(options, missing, middle, targets, unreachable)
     lows, highs = np.min([end.low for end in ends], axis=0), np.max([end.high for end in ends], axis=0)
     signed = bool((targets.weights < 0).any())
+    bottom, ceiling = _range(targets, first.top)
+
+    def within(ends: Floats) -> Floats:
+        return np.clip(ends, bottom, ceiling)
+
+    low, high = within(middle.low), within(middle.high)
+    least, most = within(lows - (unreachable if signed else 0.0)), within(highs + unreachable)
     rows = []
     for at, name in enumerate(targets.names):
         known = name in planned if (goal or first.goal) == "absolute" else set(population.systems) <= planned
@@ -161,10 +168,10 @@ def estimate_plans(
             TargetEstimate(
                 name,
                 float(values[at]),
-                _plain(middle.low[at]),
-                _plain(middle.high[at]),
-                _plain(lows[at] - (unreachable[at] if signed else 0.0)),
-                _plain(highs[at] + unreachable[at]),
+                _plain(low[at]),
+                _plain(high[at]),
+                _plain(least[at]),
+                _plain(most[at]),
                 float(unreachable[at]),
                 bool(known),
             )
@@ -184,6 +191,15 @@ def estimate_plans(
         targets=tuple(rows),
         notes=tuple(notes),
     )
+
+
+def _range(targets: Targets, top: float) -> tuple[Floats, Floats]:
+    """Return the least and the most that each target can be: every utility lies between 0 and `top`."""
+    negative, positive = (
+        part(targets.weights, 0).sum(axis=0, dtype=np.float64) for part in (np.minimum, np.maximum)
+    )
+    # weights have single precision
+    return np.round(negative * top + targets.offsets, 6), np.round(positive * top + targets.offsets, 6)
 
 
 def _plain(value: float) -> float | None:
