@@ -726,7 +726,7 @@ def test_statistics_are_computed_by_name() -> None:
     assert [row[0] for row in rows] == ["v", "u", "all assessors"]
     short = find(study(), "assessors", AgreementOptions(rows=2))
     assert len(short.table.rows) == 2
-    assert short.notes[-1].startswith("3 more")
+    assert short.notes[-1] == "Not shown: 3 assessors with fewer votes."
 
 
 def test_joined_votes_equal_votes_read_at_once() -> None:

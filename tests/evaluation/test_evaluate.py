@@ -282,7 +282,7 @@ def test_header_has_the_rules_and_what_was_dropped(folder: Path) -> None:
     assert "unjudged keep, duplicates first" in header
     assert "wpref: votes multiset, inferred False, bad_votes 1, weight lower" in header
     assert "nDCG: 11 of 12 topics dropped" in header
-    assert "1 runs lack topics: lacking (11)" in header
+    assert "topics are missing in 1 run: lacking (11)" in header
     zeros = duelpool.evaluate(folder / "qrels.txt", [lacking], "nDCG", rules={"missing": "zero"})
     assert zeros.mean("lacking", "nDCG(missing='zero')") == pytest.approx(scores.mean("lacking", "nDCG") / 12)
 

@@ -10,7 +10,13 @@ import pytest
 import duelpool
 
 SOURCE = Path(duelpool.__file__).parent
-ROOMS = ("agreements", "campaign_report.py", "evaluation", "leaderboard", "report", "submissions")
+ROOMS = (
+    *("agreements", "campaign_report.py", "leaderboard", "report", "submissions"),
+    *(
+        f"evaluation/{name}.py"
+        for name in ("__init__", "compare", "reports", "result", "side_by_side", "systems")
+    ),
+)
 """The rooms whose words stand in reports and on the page of agreement."""
 NOUNS = (
     *(
@@ -40,7 +46,7 @@ NOUNS = (
     ),
     *("topics", "votes", "workers"),
 )
-FOLLOWS = re.compile(rf" (?:[a-z]+ )?(?:{'|'.join(NOUNS)})\b")
+FOLLOWS = re.compile(rf" (?:(?!as )[a-z]+ )?(?:{'|'.join(NOUNS)})\b")
 NEVER_ONE = {
     (
         "submissions/sheets.py",
@@ -53,11 +59,9 @@ NEVER_ONE = {
     ("campaign_report.py", "hours"): "at least two",
 }
 """Counts that are never one, or that have their singular, with the reason."""
-MODULES = [
-    path
-    for room in ROOMS
-    for path in ([SOURCE / room] if room.endswith(".py") else (SOURCE / room).rglob("*.py"))
-]
+MODULES = sorted(
+    path for room in ROOMS for path in (*(SOURCE / room).rglob("*.py"), SOURCE / room) if path.is_file()
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -258,11 +258,8 @@ def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         *("with self", "repeats", "left", "seconds", "transitive", "tests"),
     )
     shown = rows[: options.rows]
-    more = (
-        (f"Not shown: {counted(len(rows) - len(shown), 'assessor')} with fewer votes.",)
-        if len(shown) < len(rows)
-        else ()
-    )
+    left = len(rows) - len(shown)
+    more = (f"Not shown: {counted(left, 'assessor')} with fewer votes.",) if left else ()
     return Table(columns, tuple(shown)), (
         "agrees: with the votes of others on the same pair or item; with self: on repeated ones.",
         *more,

@@ -253,9 +253,8 @@ def _header(
         table = tables[str(measure)]
         silent = int(np.isnan(table.values).all(axis=0).sum())
         if silent:
-            lines.append(
-                f"{measure}: {silent} of {counted(len(table.topics), 'topic')} dropped: nothing to score there"
-            )
+            topics = counted(len(table.topics), "topic")
+            lines.append(f"{measure}: {silent} of {topics} dropped: nothing to score there")
         if isinstance(measure, External):
             lines.append(f"{measure}: not a measure of duelpool, computed by ir_measures under its own rules")
     lines += _order_note(measures)
@@ -267,10 +266,11 @@ def _header(
         )
     if truth.duplicates is not None:
         merging = ", ".join(str(measure) for measure in measures if measure.twins == "merge")
+        documents = counted(len(truth.duplicates), "document")
         lines.append(
-            f"twins: {counted(len(truth.duplicates), 'document')} merged with the one that was judged for them under {merging}"
+            f"twins: {documents} counted as the one that was judged under {merging}"
             if merging
-            else f"twins: {counted(len(truth.duplicates), 'duplicate document')}; no measure here merges them"
+            else f"twins: {documents} the same as another one; no measure here merges them"
         )
         lines += describe("twins", truth.duplicates.notices)
     seen = truth.merged() if any(measure.twins == "merge" for measure in measures) else truth

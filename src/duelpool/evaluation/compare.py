@@ -63,7 +63,8 @@ class RunComparison(Tabular):
         gap = f"{self.mean_a - self.mean_b:+.4f}"
         ends = "" if self.low is None or self.high is None else f" [{self.low:+.4f}, {self.high:+.4f}]"
         p = "" if self.p is None else f", p {self.p:.3g}"
-        return f"RunComparison({self.a} - {self.b} by {self.measure}: {gap}{ends}{p}, {counted(len(self.topics), 'topic')})"
+        topics = counted(len(self.topics), "topic")
+        return f"RunComparison({self.a} - {self.b} by {self.measure}: {gap}{ends}{p}, {topics})"
 
     def to_polars(self) -> pl.DataFrame:
         """Return a row a topic: both scores, the bounds of their difference, who leads, and what is judged."""

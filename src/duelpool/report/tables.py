@@ -17,6 +17,8 @@ from duelpool.files.spreadsheets import harmless
 Cell: TypeAlias = str | int | float | None
 
 _GAP = "  "
+MANY_COLUMNS = 8
+"""A page shows the rows of a table with more columns as cards on a tablet, too."""
 _LATEX_SIGNS = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
@@ -202,7 +204,8 @@ def html_text(table: Table, notes: Sequence[str] = ()) -> str:
         for row in table.texts()
     )
     below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    kind = ' class="cards"' if table.cards else ""
+    many = " many" if len(table.columns) > MANY_COLUMNS else ""
+    kind = f' class="cards{many}"' if table.cards else ""
     return (
         f"<table{kind}{as_table}>{caption}<thead{as_group}><tr{as_row}>{head}</tr></thead>"
         f"<tbody{as_group}>{body}</tbody></table>{below}"

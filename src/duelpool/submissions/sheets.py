@@ -70,7 +70,10 @@ def _table(scores: ScoreTable, run: str) -> Table:
         rows.append((topic, value, best, median, worst, None if value is None else value - median))
     columns = ("topic", "yours", "best", "median", "worst", "yours - median")
     return Table(
-        columns, tuple(rows), caption=f"{counted(len(rows), 'topic')}, {counted(len(scores.runs), 'run')}"
+        columns,
+        tuple(rows),
+        caption=f"{counted(len(rows), 'topic')}, {counted(len(scores.runs), 'run')}",
+        cards=True,
     )
 
 

@@ -113,7 +113,9 @@ def _page(checked: list[CheckedRun], refused: int) -> str:
             (f"{each.level}: {each.rule}", RULES[each.rule][1], each.count, each.where, each.example)
             for each in run.findings
         )
-        chapters.append(Chapter(run.file, (words,), tables=(Table(columns, rows),) if rows else ()))
+        chapters.append(
+            Chapter(run.file, (words,), tables=(Table(columns, rows, cards=True),) if rows else ())
+        )
     return html_page("Runs checked", "What each run breaks of the rules, and where.", facts, chapters)
 
 
