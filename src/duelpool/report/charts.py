@@ -6,6 +6,7 @@ escaped here; the text that is returned is safe to put on a page.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -159,7 +160,8 @@ def interval_chart(
     parts = [f"<ul>{''.join(drawn[:OPEN_ROWS])}</ul>{foot}"]
     if more := drawn[OPEN_ROWS:]:
         folded = f"<ul>{''.join(more)}</ul>{foot}"
-        parts.append(f"<details><summary>{len(more)} more</summary>{folded}</details>")
+        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")  # by its name a live page keeps it open
+        parts.append(f'<details id="more-{name}"><summary>{len(more)} more</summary>{folded}</details>')
     return _chart("intervals", title, "".join(parts))
 
 

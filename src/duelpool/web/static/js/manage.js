@@ -5,6 +5,7 @@ import { atOnce } from "./tables.js";
 const { api } = document.body.dataset;
 const live = document.getElementById("live");
 const EVERY = 5000, REST = 1000, SOON = 2000, TRIES = 3;
+const MARKS = ".chart [tabindex]"; // of charts, which show their values while they have the focus
 let last = "", busy = false, again = false, failures = 0;
 
 function say(how, text) {
@@ -18,12 +19,14 @@ function swap(fresh) {
     if (!other || other.outerHTML === part.outerHTML) continue;
     const active = part.contains(document.activeElement) ? document.activeElement : null;
     const place = active?.getAttribute("href"), sorted = active?.dataset.sort;
+    const mark = [...part.querySelectorAll(MARKS)].indexOf(active);
     const open = [...part.querySelectorAll("details[open]")].map((each) => each.id);
     const scrolled = [...part.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
     part.replaceWith(document.adoptNode(other));
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     [...other.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
-    if (sorted) other.querySelector(`[data-sort="${sorted}"]`)?.focus();
+    if (mark >= 0) other.querySelectorAll(MARKS)[mark]?.focus({ preventScroll: true });
+    else if (sorted) other.querySelector(`[data-sort="${sorted}"]`)?.focus();
     else if (place) [...other.querySelectorAll("a")].find((each) => each.getAttribute("href") === place)?.focus();
   }
   document.documentElement.dataset.refreshed = String(Number(document.documentElement.dataset.refreshed ?? 0) + 1);
