@@ -128,10 +128,10 @@ def take_pictures() -> int:
         page.set_input_files("#send-qrels", str(folder / "qrels.txt"))
         page.set_input_files("#send-topics", str(folder / "topics.jsonl"))
         page.set_input_files("#send-texts", str(folder / "passages.jsonl"))
-        page.click("form.files button")
+        page.eval_on_selector("form.files", "form => form.requestSubmit()")
+        page.wait_for_selector("#pools")
+        page.goto(f"{page.url.partition('?')[0]}?step=plan")
         page.wait_for_selector("#recommended", timeout=180_000)
-        page.locator("#pools").scroll_into_view_if_needed()
-        page.evaluate("scrollTo(0, document.getElementById('pools').offsetTop - 60)")
         take(page, "dashboard-setup")
         people.close()
     return 0

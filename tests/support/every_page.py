@@ -172,8 +172,16 @@ def _draft(tour: Tour, page: Page) -> None:
         "#send-runs", [str(path) for path in sorted(tour.runs().glob("*.run")) if "broken" not in path.name]
     )
     page.set_input_files("#send-topics", str(tour.folder / "topics.tsv"))
-    page.click("form.files button")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
     page.wait_for_selector("#pools")
+
+
+def _step(name: str) -> Callable[[Tour, Page], None]:
+    def go(tour: Tour, page: Page) -> None:
+        _draft(tour, page)
+        page.goto(f"{page.url.partition('?')[0]}?step={name}")
+
+    return go
 
 
 def _account(tour: Tour, page: Page) -> None:
@@ -250,6 +258,7 @@ PAGES: dict[str, Opener] = {
     "first-account": _of_passages("account"),
     "setup": _setup,
     "draft": _draft,
+    **{f"draft-{name}": _step(name) for name in ("judges", "plan", "review")},
     "judging": _judging,
     "consent": _consent,
     "guide": _grading,

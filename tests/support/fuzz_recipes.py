@@ -343,9 +343,15 @@ RECIPES: dict[str, Recipe] = {
                 name: ["" if each is None else str(each) for each in values]
                 for name, values in OPTIONS.items()
             },
-            "make": (None, "yes"),
+            "step": ("files", "judges", "plan", "review", "none"),
+            "go": (None, "next", "back", "make"),
             "paused": ("yes", ""),
         },
+        weight=0.5,
+    ),
+    "POST /setup/{draft}/kind": Recipe(
+        ("setup",),
+        form={"kind": PATHS["kind"], "name": ("x.run", "q.txt"), "to": PATHS["kind"]},
         weight=0.5,
     ),
     "POST /setup/{draft}/remove": Recipe(
@@ -376,7 +382,8 @@ _ANY_OPTIONS = {
     "judges": "dedicated",
     "tests": "none",
     "learn_from": "",
-    "make": None,
+    "step": "judges",
+    "go": None,
 }
 FIRST: tuple[tuple[str, dict[str, Any]], ...] = (
     ("GET /manage/{campaign}/account", {}),

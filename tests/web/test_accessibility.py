@@ -60,12 +60,14 @@ def test_the_first_pages_of_a_store_pass_axe(
         look_with_axe(page, "nothing sent")
         (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n")
         page.set_input_files("#send-runs", str(tmp_path / "x.run"))
-        page.click("form.files button")
-        page.click("#files button")
+        page.eval_on_selector("form.files", "form => form.requestSubmit()")
+        page.click("#files button[aria-label^=Remove]")
         page.wait_for_selector("#files", state="detached")
-        assert page.locator("#send-runs").is_visible()  # what comes next is open
-        assert page.locator("#make").is_disabled()
+        assert page.locator("#send-any").is_visible()
         look_with_axe(page, "an empty draft")
+        page.goto(f"{page.url.partition('?')[0]}?step=review")
+        assert page.locator("#make").is_disabled()
+        look_with_axe(page, "a review of an empty draft")
         # a long log is read for the first time
         campaign = managed(site.store, "long")
         judge(campaign, 2)

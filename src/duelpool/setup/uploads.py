@@ -90,6 +90,17 @@ def checked_name(name: str) -> str:
     return name
 
 
+def kind_by_name(path: PurePosixPath) -> str | None:
+    """Return the kind of a file by its folder or the beginning of its name; None where these don't say."""
+    name = path.name.lower()
+    if "runs" in path.parts[:-1]:
+        return "runs"
+    for kind, starts in _STARTS.items():
+        if name.startswith(starts) or kind in path.parts[:-1]:
+            return kind
+    return "runs" if name.removesuffix(".gz").endswith((".run", ".res")) else None
+
+
 def unpacked_size(path: Path) -> int:
     """Return a file's size, of gzip unpacked, as its last bytes say; it was checked when it was received."""
     with path.open("rb") as data:
@@ -195,6 +206,16 @@ class UploadFolder:
         for path in self.of(kind) if kind in KINDS else ():
             if path.name == name:
                 path.unlink(missing_ok=True)
+                return True
+        return False
+
+    def move(self, kind: str, name: str, to: str) -> bool:
+        """Make a file one of another kind; return whether it was there."""
+        if to not in KINDS:
+            raise UnknownName("kind of file", to, KINDS)
+        for path in self.of(kind) if kind in KINDS else ():
+            if path.name == name:
+                self._keep(path, to, name)
                 return True
         return False
 
@@ -339,13 +360,8 @@ class UploadFolder:
                 remedy="Zip a plain folder of files.",
             )
         name = checked_name(path.name)
-        if "runs" in path.parts[:-1]:
-            return "runs", name
-        for kind, starts in _STARTS.items():
-            if name.lower().startswith(starts) or kind in path.parts[:-1]:
-                return kind, name
-        if name.lower().removesuffix(".gz").endswith((".run", ".res")):
-            return "runs", name
+        if (kind := kind_by_name(path)) is not None:
+            return kind, name
         raise BadRecord(
             f"The kind of '{path}' in the archive isn't clear.",
             remedy="Put runs into a folder 'runs'; begin other names with answers, qrels, prefs, topics, passages, "

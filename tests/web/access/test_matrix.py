@@ -106,7 +106,7 @@ NEEDS: dict[str, str] = {
     **dict.fromkeys(
         (
             *("GET /setup", "GET /setup/{draft}"),
-            *(f"POST /setup/{{draft}}/{deed}" for deed in ("files", "remove", "leave", "options")),
+            *(f"POST /setup/{{draft}}/{deed}" for deed in ("files", "kind", "remove", "leave", "options")),
             *("GET /api/v1/setups", "POST /api/v1/setups"),
             *("GET /api/v1/setups/{draft}", "DELETE /api/v1/setups/{draft}"),
             *(f"{method} /api/v1/setups/{{draft}}/files/{{kind}}" for method in ("PUT", "DELETE")),

@@ -366,6 +366,9 @@ RECIPES: dict[str, Recipe] = {
     "POST /setup/{draft}/options": lambda world: world.setting_up.post(
         f"/setup/{world.drafts['page']}/options", data={"name": "a campaign"}
     ),
+    "POST /setup/{draft}/kind": lambda world: world.setting_up.post(
+        f"/setup/{world.drafts['page']}/kind", data={"kind": "qrels", "name": "q", "to": "qrels"}
+    ),
     "POST /setup/{draft}/remove": lambda world: world.setting_up.post(
         f"/setup/{world.drafts['page']}/remove", data={"kind": "qrels", "name": "q"}
     ),

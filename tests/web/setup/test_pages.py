@@ -19,6 +19,7 @@ from duelpool.records import Answer, Outcome
 from duelpool.setup import Comparison
 from duelpool.store import holdings
 from duelpool.web.setup.keys import setup_address, setup_key
+from duelpool.web.setup.options import STEPS as STEPS_OF_SETUP
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.simulations import Simulations
 from support.accessibility import look_with_axe
@@ -56,6 +57,74 @@ def newest(site: Site) -> Campaign:
     return Campaign.open(site.store, site.store.read(holdings.campaigns)[-1].id)
 
 
+def _send_all(page: Page) -> None:
+    """Upload all files."""
+    # several files at once: what each is, is recognised by its name or its lines, and can be corrected
+    short = TEXTS.replace("t2-d\tText d of t2.\n", "")
+    page.set_input_files(
+        "#send-any",
+        [
+            *(file(f"{name}.txt", text) for name, text in RUNS.items()),
+            file("asked.tsv", TOPICS),
+            file("read.tsv", short),
+        ],
+    )
+    page.click("form.drop button")
+    page.wait_for_selector("#files")
+    assert page.locator("#files tbody tr").count() == 3  # two short tables were taken for questions
+    page.set_input_files("#send-any", [file("topics.tsv", TOPICS), file("passages.tsv", short)])
+    page.click("form.drop button")
+    page.wait_for_selector("#pools")
+    contents = page.inner_text("#contents")
+    assert "2 files, 2 topics, 4 deep" in contents
+    assert "1 file, 7 texts" in contents
+    assert page.inner_text("#without-text") == "1"
+    assert "Items without text: 1 t2-d of t2" in _plain(page.inner_text("#checks"))
+    # the text that was missing comes later; then everything is there
+    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
+    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
+    look_with_axe(page, "files")
+
+
+def _say_who_judges(page: Page) -> None:
+    """Go from the files to the plan."""
+    page.click("text=Next: who judges")
+    page.wait_for_selector("#judges")
+    look_with_axe(page, "judges")
+    page.click("text=Consent and guide")
+    page.fill("#consent", "**Agree**, please.")
+    page.fill("#llm_model", "wise")
+    page.click("text=Next: plan and cost")
+    assert "needs both its address and its name" in page.inner_text("#alarm")
+    assert page.input_value("#llm_model") == "wise"
+    page.fill("#llm_url", "https://api.example.org/v1")
+    page.click("text=Next: plan and cost")
+    # simulated beside, one strategy after another, behind everything else that the machine does
+    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
+    look_with_axe(page, "plan")
+
+
+def _review(page: Page) -> None:
+    """Go from the plan to the campaign."""
+    page.fill("#strategy", "allpairs")
+    page.click("text=Next: review")
+    page.wait_for_selector("#reviewed")
+    look_with_axe(page, "review")
+    assert "--url https://api.example.org/v1 --model wise" in page.inner_text("#reviewed")
+    page.click("#make")
+    assert "no name yet" in page.inner_text("#alarm")
+    page.fill("#name", "From files")
+    page.eval_on_selector("[name=seen]", "field => { field.value = 'another review'; }")
+    page.click("#make")
+    assert "have changed since this review" in page.inner_text("#alarm")
+    page.fill("#name", "From files")
+    page.click("#make")
+    page.wait_for_selector(".notice[role=status]")
+    assert "Created the campaign 'From files': 2 topics, 8 candidates, 8 texts" in page.inner_text(".notice")
+    assert "duelpool judge llm" in page.inner_text(".notice")
+
+
 @pytest.mark.long
 def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     manager = people()
@@ -64,33 +133,13 @@ def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     before = len(site.store.read(holdings.campaigns))
     # a file that can't be read is told with its line, and nothing stays
     page.set_input_files("#send-runs", [file("broken.run", "t1 Q0 t1-a 1 9 x\nt1 Q0 t1-b\n")])
-    page.click("form.files button")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
     assert "runs/broken.run:2" in page.inner_text("#alarm")
-    page.set_input_files("#send-runs", [file(f"{name}.run", text) for name, text in RUNS.items()])
-    page.set_input_files("#send-topics", [file("topics.tsv", TOPICS)])
-    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS.replace("t2-d\tText d of t2.\n", ""))])
-    page.click("form.files button")
-    page.wait_for_selector("#pools")
-    assert page.inner_text("#without-text") == "1"
-    assert "1 items have no text" in page.inner_text("#pools")
-    # the text that was missing comes later; then everything is there
-    page.click("text=Add files")
-    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
-    page.click("form.files button")
-    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
-    # simulated beside, one strategy after another, behind everything else that the machine does
-    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
+    _send_all(page)
+    _say_who_judges(page)
     assert len(site.store.read(holdings.campaigns)) == before
-    look_with_axe(page, "draft")
-    page.fill("#strategy", "allpairs")
-    page.fill("#name", "From files")
-    page.fill("#consent", "**Agree**, please.")
-    page.click("#make")
-    assert "The options have changed" in page.inner_text("#alarm")
-    assert len(site.store.read(holdings.campaigns)) == before
-    page.click("#make")
-    page.wait_for_selector(".figures")
-    assert "Created the campaign 'From files': 2 topics, 8 candidates, 8 texts" in page.inner_text(".notice")
+    _review(page)
+    assert len(site.store.read(holdings.campaigns)) == before + 1
     campaign = newest(site)
     link = page.inner_text(".command code")
     # a preview as a worker keeps nothing
@@ -115,6 +164,30 @@ def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     )
 
 
+DROP = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  const about = { dataTransfer: data, bubbles: true, cancelable: true };
+  document.querySelector("main").dispatchEvent(new DragEvent("drop", about));
+}"""
+
+
+def test_files_are_dropped_on_the_page_and_their_kind_is_corrected(site: Site, people: People) -> None:
+    page = people().page
+    enter(site, page)
+    page.evaluate(DROP, ["forwards.txt", RUNS["forwards"]])
+    page.wait_for_selector("#pools")
+    page.evaluate(DROP, ["short.tsv", TEXTS])
+    page.wait_for_selector("#files tbody tr:nth-child(2)")
+    kinds = page.locator("#files select")
+    assert kinds.evaluate_all("all => all.map(each => each.value)") == ["runs", "topics"]
+    kinds.nth(1).select_option("texts")
+    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
+    kinds.nth(0).select_option("qrels")  # which it can't be: it stays what it was
+    assert "qrels/forwards.txt" in page.inner_text("#alarm")
+    assert kinds.evaluate_all("all => all.map(each => each.value)") == ["runs", "texts"]
+
+
 ANSWERS = "prompt,model,output\n" + "".join(
     f"Question {at}?,secret-{name},{name} says {at}\n"
     for at in range(3)
@@ -128,7 +201,7 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
     enter(site, page)
     # fields that aren't found are told with the names that are there; mapped, the answers are read
     page.set_input_files("#send-answers", [file("answers.csv", ANSWERS.replace("output", "said"))])
-    page.click("form.files button")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
     page.wait_for_selector("#trouble")
     assert "answers/answers.csv:2" in page.inner_text("#trouble")
     assert "Found: prompt, model, said" in page.inner_text("#trouble")
@@ -139,6 +212,10 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
     assert "1 systems miss answers (first: secret-c, 1)" in page.inner_text("#pools")
     assert page.query_selector("#forecasts") is None
     look_with_axe(page, "answers")
+    page.click("text=Next: who judges")
+    page.click("text=Next: plan and cost")
+    page.wait_for_selector("#goal")
+    look_with_axe(page, "plan of answers")
     for goal, strategy, problem in (
         ("compare:secret-a,none", "", "no system 'none'"),
         ("systems", "swissfinals", "finds the best items of a topic"),
@@ -150,11 +227,18 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
         page.wait_for_function("text => document.body.innerText.includes(text)", arg=problem)
     page.fill("#goal", "")
     page.fill("#strategy", "")
+    page.click("text=Next: review")
+    page.wait_for_selector("#reviewed")
     page.fill("#name", "From answers")
-    page.click("#again")
-    page.wait_for_selector("#pairs")
     page.click("#make")
-    page.wait_for_selector(".figures")
+    page.wait_for_selector(".notice[role=status]")
+    campaign = newest(site)
+    campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
+    site.app.state.campaigns._served.clear()
+    worker = people()
+    worker.enter(page.inner_text(".command code"))
+    worker.press("ArrowLeft", worker.wait_for_pair())  # the first judgment
+    worker.page.wait_for_function("() => document.body.dataset.state === 'judging'")
     assert newest(site).settings.goal == "systems"
 
 
@@ -238,9 +322,8 @@ def _send_groups(page: Page, files: dict[str, FilePayload], other: str) -> None:
     """Upload groups of an unknown run, whose error shows the name literally, and then the right ones."""
     name = files["runs"]["name"].removesuffix(".run")
     for sent in (file(files["groups"]["name"], f"{other} x\n"), files["groups"]):
-        page.click("text=Add files")
         page.set_input_files("#send-groups", [sent])
-        page.click("form.files button")
+        page.eval_on_selector("form.files", "form => form.requestSubmit()")
         page.wait_for_selector("#files")
         assert files["groups"]["name"] in page.locator("#files tbody th").all_inner_texts()
         if sent is not files["groups"]:
@@ -268,18 +351,19 @@ def test_untrusted_files_and_settings_are_shown_literally(
         for kind, sent in files.items():
             if kind != "groups":
                 page.set_input_files(f"#send-{kind}", [sent])
-        page.click("form.files button")
+        page.eval_on_selector("form.files", "form => form.requestSubmit()")
         page.wait_for_selector("#pools")
         assert files["runs"]["name"] in page.locator("#files tbody th").all_inner_texts()
         _send_groups(page, files, part[19].split()[0])
-        page.fill("#name", f"{part[21][:120]} {start}")
+        page.click("text=Next: who judges")
+        page.click("text=Consent and guide")
         page.fill("#consent", "\n".join(part))
         page.fill("#guidelines", "\n\n".join(part))
-        page.click("#again")
-        page.wait_for_selector("#pools")
-        page.goto(page.url.partition("#")[0])
+        page.click("text=Next: plan and cost")
+        page.click("text=Next: review")
+        page.fill("#name", f"{part[21][:120]} {start}")
         page.click("#make")
-        page.wait_for_selector(".figures")
+        page.wait_for_selector(".notice[role=status]")
         campaign = newest(site)
         campaign.enrol("anna", "dedicated")
         for note in part[22:25]:
@@ -349,9 +433,8 @@ def test_every_setting_is_refused_or_shown_literally(site: Site, people: People)
     assert {"consent", "guidelines", "check", "practice", "currency", "completion_code"} <= set(taken)
     ticked = {name for name in CHANGEABLE if isinstance(getattr(Settings(), name), bool)} | {"steps"}
     for name in CHANGEABLE:
-        assert page.locator(
-            "#change [name^=steps-]" if name == "steps" else f"#change [name={name}]"
-        ).count(), name
+        ticks = name in {"steps", "required"}
+        assert page.locator(f"#change [name^={name}-]" if ticks else f"#change [name={name}]").count(), name
         if name not in taken and name not in ticked:
             values = {"form_key": form_key, name: f"{ALL[:90]} {ALL}"}
             page.evaluate(SEND, [address, values])
@@ -379,7 +462,7 @@ def test_every_setting_is_refused_or_shown_literally(site: Site, people: People)
             name
         )
     page.goto(f"{site.address}/manage/{campaign.id}/money")
-    assert _plain(ALL)[:300] in _plain(page.text_content("#figures"))
+    assert _plain(ALL)[:300] in _plain(page.text_content("#sums"))
     _read_by_a_worker(people(), site.link(campaign))
 
 
@@ -392,23 +475,27 @@ def test_every_option_of_a_draft_is_refused_or_shown_literally(
     page = people().page
     enter(site, page)
     page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
-    page.click("form.files button")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
     page.wait_for_selector("#pools")
-    base, shown = page.url.partition("#")[0], set()
+    base, shown = page.url.partition("?")[0], set()
     form_key = page.get_attribute("form.decide [name=form_key]", "value")
-    for name, option in Options.model_fields.items():
+    assert sorted(name for names in STEPS_OF_SETUP.values() for name in names) == sorted(Options.model_fields)
+    asked = [(step, name) for step, names in STEPS_OF_SETUP.items() for name in names]
+    for step, name in sorted(asked, key=lambda each: each[1] == "learn_from"):  # a pilot that isn't there stays
+        page.goto(f"{base}?step={step}")
         assert page.locator(f"form.decide [name={name}]").count() == 1, name
-        if option.annotation is bool:
+        if Options.model_fields[name].annotation is bool:
             continue  # a box is ticked or it isn't
         text = ALL if name in {"consent", "guidelines"} else ALL[:190]
         with page.expect_navigation():
-            page.evaluate(SEND, [f"{base}/options", {"form_key": form_key, name: text}])
+            page.evaluate(SEND, [f"{base}/options", {"form_key": form_key, "step": step, name: text}])
         if page.locator("#alarm, #trouble").count():
             assert page.locator("#alarm strong, #trouble strong").inner_text(), name
         else:
             assert _plain(page.input_value(f"#{name}")) == _plain(text), name
             shown.add(name)
-    assert shown == {"name", "consent", "guidelines", "fields"}
+    codes = {"panel_study", "completion_code", "no_work_code"}
+    assert shown == {"name", "consent", "guidelines", "fields", *codes}
 
 
 def _read_by_a_worker(worker: Person, link: str) -> None:
@@ -442,7 +529,7 @@ def test_paths_in_file_names_and_archives_are_refused(site: Site, people: People
         "buffer": zipped(("runs/../../../evil.run", b"1 Q0 a 1 1 x\n")),
     }
     page.set_input_files("#send-archive", [evil])
-    page.click("form.files button")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
     assert "leads out of it" in page.inner_text("#alarm")
     assert not list(site.app.state.drafts.folder.rglob("*evil*"))
     # what a browser would never send: a path as the file's name
@@ -464,13 +551,17 @@ def test_every_setup_page_passes_axe(site: Site, people: People) -> None:
     enter(site, page)
     look_with_axe(page, "start")
     page.set_input_files("#send-qrels", [file("q.txt", "x")])
-    page.click("form.files button")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
     page.wait_for_selector("#alarm")
     look_with_axe(page, "refused")
     page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
-    page.click("form.files button")
-    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
-    look_with_axe(page, "a draft of one run")
+    page.eval_on_selector("form.files", "form => form.requestSubmit()")
+    page.wait_for_selector("#pools")
+    for step in STEPS_OF_SETUP:
+        page.goto(f"{page.url.partition('?')[0]}?step={step}")
+        if step == "plan":
+            page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
+        look_with_axe(page, f"{step} of a draft of one run")
     campaign = site.campaign(topics=1, items=3)
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
     page.goto(f"{site.address}/manage/{campaign.id}/settings")

@@ -12,6 +12,7 @@ from duelpool.access import audit_log
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import DuelpoolError
 from duelpool.setup.reading import check_uploads
+from duelpool.setup.recognition import recognise
 from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.web.access.links import address
 from duelpool.web.manage.keys import manager_address, manager_key
@@ -45,8 +46,13 @@ class Make(BaseModel):
     paused: bool = False
 
 
-def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> None:
-    """Take a file into a draft; a file that can't be read is removed."""
+ANY = "any"
+"""In place of a kind: it is recognised by the file's name and beginning."""
+
+
+def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> str:
+    """Take a file into a draft, and return its kind; a file that can't be read is removed."""
+    kind = recognise(name, data) if kind == ANY else kind
     with draft.uploads.receiving(kind, name) as write:
         while piece := data.read(PIECE):
             write(piece)
@@ -54,11 +60,17 @@ def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> None:
     for file_kind, path in files:
         if kind == ARCHIVE or (file_kind == kind and path.name == name):
             try:
-                with draft.uploads.without_folder():
-                    check_uploads([(file_kind, str(path))])
+                check_file(draft, file_kind, path.name)
             except DuelpoolError:
                 path.unlink(missing_ok=True)
                 raise
+    return kind
+
+
+def check_file(draft: SavedDraft, kind: str, name: str) -> None:
+    """Read a file of a draft; raise what is wrong with it."""
+    with draft.uploads.without_folder():
+        check_uploads([(kind, str(path)) for path in draft.uploads.of(kind) if path.name == name])
 
 
 @router.get("")
@@ -105,7 +117,10 @@ def leave(caller: Writing, draft: str) -> Response:
 async def put_file(
     caller: Writing, draft: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> DraftDetail:
-    """Upload a file, plain or gzip: runs (several), qrels, prefs, topics, texts, tests, groups; or archive, a zip."""
+    """Upload a file, plain or gzip: answers and runs (several), qrels, prefs, topics, texts, tests, groups; or a zip.
+
+    The zip's kind is `archive`; of `any` the kind is recognised.
+    """
     target = await run_in_threadpool(caller.drafts.of, draft)
     with tempfile.TemporaryFile() as held:
         async for piece in caller.request.stream():
@@ -142,7 +157,7 @@ def make(caller: Writing, draft: str, asked: Make) -> CreatedCampaign:
 
 def create_campaign(caller: SetupCaller, draft: SavedDraft, name: str, paused: bool) -> CreatedCampaign:
     """Create a draft's campaign, and return its keys and addresses."""
-    store = draft.store
+    store, options = draft.store, draft.options
     campaign, sentence = draft.create(name, paused)
     campaign.write(audit_log.entry("setup link", "created the campaign", campaign.name, campaign=campaign.id))
     now = store.now()
@@ -154,4 +169,5 @@ def create_campaign(caller: SetupCaller, draft: SavedDraft, name: str, paused: b
         key=key,
         manage=manager_address("", campaign.id, key),
         assessors=address("", campaign.id, caller.links.key(campaign.id, "open", now)),
+        model_command=options.model_command(store.name, campaign.name),
     )

@@ -22,6 +22,8 @@ from duelpool.campaign.views.watch import NotFound
 from duelpool.durable import give_name
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe, planned_cost
+from duelpool.setup.checks import PoolCheck, pool_checks
+from duelpool.setup.contents import KindContents, contents_of
 from duelpool.setup.reading import read_uploads
 from duelpool.setup.uploads import Limits, UploadFolder
 from duelpool.store import Store, StoreError, holdings, log
@@ -48,6 +50,8 @@ class DryRun:
     trouble: DuelpoolError | None
     observed: Observed | None = None
     comparison: Comparison | None = None
+    contents: list[KindContents] = field(default_factory=list)
+    checks: list[PoolCheck] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -106,12 +110,13 @@ class SavedDraft:
                 inputs = dataclasses.replace(self._inputs[1], files=named)
                 settings = options.settings(named.of_systems)
                 draft = build_draft(inputs, settings, options.rules(), share=options.share)
+                shown = contents_of(inputs), pool_checks(draft)
                 observed = self._observed(options.learn_from)
                 if settings.goal != "best":  # there is nothing to compare by simulation
                     planned_cost(draft)  # refuses systems with which the goal can't be reached
-                    return DryRun(draft, self._not_ready(draft))
+                    return DryRun(draft, self._not_ready(draft), None, None, *shown)
                 comparison = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
-                return DryRun(draft, self._not_ready(draft), observed, comparison)
+                return DryRun(draft, self._not_ready(draft), observed, comparison, *shown)
         except DuelpoolError as error:
             return DryRun(None, error)
 

@@ -1,11 +1,16 @@
 """The options of a draft, as the form and the API take them."""
 
+import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.settings import default_strategy, refuse_topic_strategy
+from duelpool.campaign.settings.values import WebAddress, required
+from duelpool.errors import BadParameter
 from duelpool.setup import Rules
 from duelpool.web.i18n import catalogue
 
@@ -33,7 +38,10 @@ class Options(BaseModel):
     Money is in minor units. `share` makes a pilot of a share of the topics; `learn_from` names a campaign of
     this store, by id, whose judges are simulated; `max_cost` caps what is recommended. An empty `goal` goes by the
     files: systems with answers and with `pages`, else best. An empty `strategy` is the goal's own. `fields` maps the
-    names in files of answers.
+    names in files of answers. `panel` is where paid workers come from, with its study and codes. `llm_url` and
+    `llm_model` name a language model that judges too, by a command that is told after the campaign is created: its key
+    stays in the environment of that command, and is never sent here. Topics without texts or without a question are
+    held back from people, unless they may be missing.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,15 +62,29 @@ class Options(BaseModel):
     reward: Amount = DEFAULTS.reward
     fee_percent: Annotated[int, Field(ge=SETTINGS["fee_percent"].least, le=1000)] = DEFAULTS.fee_percent
     budget: Amount | None = DEFAULTS.budget
+    panel: Line = ""
+    panel_study: Line = ""
+    completion_code: Line = ""
+    no_work_code: Line = ""
+    llm_url: Annotated[WebAddress, Field(max_length=200), AfterValidator(_storable)] = ""
+    llm_model: Line = ""
+    llm_budget: Annotated[str, Field(pattern=r"^([0-9]{1,9}(\.[0-9]{1,4})?)?$")] = ""
     seed: Amount = DEFAULTS.seed
     consent: LongText = ""
     guidelines: LongText = ""
     share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
     max_cost: Amount | None = None
     learn_from: Line = ""
+    allow_missing_texts: bool = False
+    allow_missing_questions: bool = False
 
     def settings(self, of_systems: bool = False) -> Settings:
         """Return the campaign's settings; without a goal, it is that of its files."""
+        if bool(self.llm_url) != bool(self.llm_model):
+            raise BadParameter(
+                "A language model needs both its address and its name.",
+                remedy="Give both, or leave both empty.",
+            )
         goal = self.goal or ("systems" if of_systems or self.pages else DEFAULTS.goal)
         refuse_topic_strategy(goal, self.strategy)
         return Settings(
@@ -74,30 +96,69 @@ class Options(BaseModel):
             reward=self.reward,
             fee_percent=self.fee_percent,
             budget=self.budget,
+            panel=self.panel,
+            panel_study=self.panel_study,
+            completion_code=self.completion_code,
+            no_work_code=self.no_work_code,
             consent=self.consent,
             guidelines=self.guidelines,
             ties=goal != DEFAULTS.goal,  # systems are compared
+            required=required(self.allow_missing_texts, self.allow_missing_questions),
         )
+
+    def model_command(self, store: str, campaign: str) -> str:
+        """Return the command that lets the language model judge; empty where none is named."""
+        if not self.llm_model:
+            return ""
+        words = ["duelpool", "judge", "llm", store, "--campaign", campaign, "--url", self.llm_url]
+        words += ["--model", self.llm_model, *(("--budget", self.llm_budget) if self.llm_budget else ())]
+        return shlex.join(words)
 
     def rules(self) -> Rules:
         """Return how pools are built."""
         return Rules(self.depth, self.thin, self.relevant_from, self.keep_ungraded, self.keep_twins)
 
 
-TICKED = ("keep_ungraded", "keep_twins", "pages")
+TICKED = ("keep_ungraded", "keep_twins", "pages", "allow_missing_texts", "allow_missing_questions")
 OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost")
+STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "files": (
+            *("depth", "thin", "relevant_from", "fields", "pages", "keep_ungraded", "keep_twins"),
+            *("allow_missing_texts", "allow_missing_questions"),
+        ),
+        "judges": (
+            *("judges", "cap", "tests", "reward", "fee_percent", "budget"),
+            *(
+                "panel",
+                "panel_study",
+                "completion_code",
+                "no_work_code",
+                "llm_url",
+                "llm_model",
+                "llm_budget",
+            ),
+            *("consent", "guidelines"),
+        ),
+        "plan": ("goal", "strategy", "seed", "share", "learn_from", "max_cost"),
+        "review": ("name",),
+    }
+)
+"""The screens of set-up in their order, each with the options that it asks for."""
 
 
-def from_form(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what a form sent as options: an empty number is none, a box that wasn't ticked is false.
+def from_form(values: Mapping[str, Any], step: str, before: Options) -> dict[str, Any]:
+    """Return all options after a step's form: an empty number is none, a box that wasn't ticked is false.
 
     Texts that are the page's own are left to the page, which speaks several languages.
     """
-    typed = {name: str(values[name]).strip() for name in Options.model_fields if name in values}
+    asked = STEPS[step]
+    typed = {name: str(values[name]).strip() for name in asked if name in values}
     for name, own in (("consent", "consent_text"), ("guidelines", "guide_text")):
         if name in typed and typed[name].split() == catalogue("en")(own).split():
             typed[name] = ""
     given: dict[str, Any] = {
         name: None if name in OPTIONAL and not value else value for name, value in typed.items()
     }
-    return given | {name: values.get(name) == "yes" for name in TICKED}
+    given |= {name: values.get(name) == "yes" for name in TICKED if name in asked}
+    return before.model_dump() | given

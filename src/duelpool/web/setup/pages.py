@@ -1,5 +1,6 @@
-"""The setup pages: upload files, look at the dry run, create the campaign."""
+"""The setup pages, in steps: upload files, say who judges, look at the plan, review it and create the campaign."""
 
+import hashlib
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,10 +24,10 @@ from duelpool.web.judging.callers import FIELDS_AT_MOST, campaigns_of, links_of,
 from duelpool.web.manage.keys import write_cookie as write_manager
 from duelpool.web.server.guard import CrossSite, status_of
 from duelpool.web.server.inputs import refuse_unstorable
-from duelpool.web.setup.api import create_campaign, take_in
+from duelpool.web.setup.api import ANY, check_file, create_campaign, take_in
 from duelpool.web.setup.drafts import SavedDraft
 from duelpool.web.setup.keys import Entered, SetupCaller, open_setup_key, setting_up, write_cookie
-from duelpool.web.setup.options import Options, from_form
+from duelpool.web.setup.options import STEPS, Options, from_form
 from duelpool.web.setup.schemas import draft_detail, trouble_of
 from duelpool.web.templating import render
 
@@ -60,6 +61,11 @@ SENT = (
     ),
 )
 """The files that can be uploaded: kind, name, format, and whether there may be several."""
+
+
+NAMES = {kind: name for kind, name, _, _ in SENT}
+LABELS = {"files": "Files", "judges": "Who judges", "plan": "Plan and cost", "review": "Review"}
+"""The screens of set-up, each with its title."""
 
 
 # ---- entering
@@ -122,6 +128,7 @@ def _show(
     own = catalogue("en")
     campaigns = campaigns_of(caller.request).all()
     options = more.pop("options", None) or shown.options
+    step = more.pop("step", "") or caller.request.query_params.get("step", "")
     sizes = [(each.size, each.topics) for each in pools.sizes] if pools else []
     return _render(
         caller.request,
@@ -130,6 +137,11 @@ def _show(
         caller,
         200 if trouble is None else status_of(trouble)[0],
         base=f"/setup/{draft.id}",
+        step=step if step in STEPS else "files",
+        steps=LABELS,
+        names=NAMES,
+        seen=_digest(shown.options),
+        model_command=options.model_command(draft.store.name, options.name or "NAME"),
         draft=shown,
         options=options,
         consent=options.consent or own("consent_text"),
@@ -145,6 +157,12 @@ def _show(
         money=lambda amount: f"{amount / 100:,.2f} {Settings().currency}",
         **more,
     )
+
+
+def _digest(options: Options) -> str:
+    """Return what changes with every option but the name: what a review has shown."""
+    text = options.model_dump_json(exclude={"name"})
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 @router.get("/setup/{draft}")
@@ -177,7 +195,7 @@ async def send(caller: Entered, draft: str) -> Response:
         await run_in_threadpool(caller.refuse_others, form)
         files = [
             (kind, each)
-            for kind in (*KINDS, ARCHIVE)
+            for kind in (*KINDS, ARCHIVE, ANY)
             for each in form.getlist(kind)
             if isinstance(each, UploadFile) and each.filename
         ]
@@ -205,8 +223,8 @@ def _taken(caller: SetupCaller, name: str, files: list[tuple[str, UploadFile]]) 
         if not files:
             raise BadParameter("No file was chosen.", remedy="Choose answers, runs, grades or an archive.")
         for kind, each in files:
-            take_in(draft, kind, each.filename or "", each.file)
-            taken.append((kind, each.filename or ""))
+            known = take_in(draft, kind, each.filename or "", each.file)
+            taken.append((known, each.filename or ""))
     except StoreError:
         raise
     except DuelpoolError as error:
@@ -249,6 +267,27 @@ async def remove(caller: Entered, draft: str) -> Response:
     return await run_in_threadpool(work)
 
 
+@router.post("/setup/{draft}/kind")
+async def change_kind(caller: Entered, draft: str) -> Response:
+    """Say that a file is of another kind."""
+    values = await _values(caller)
+
+    def work() -> Response:
+        target = caller.drafts.of(draft)
+        kind, name, to = (str(values.get(key, "")) for key in ("kind", "name", "to"))
+        try:
+            if target.uploads.move(kind, name, to):
+                check_file(target, to, name)
+        except StoreError:
+            raise
+        except DuelpoolError as error:
+            target.uploads.move(to, name, kind)
+            return _show(caller, target, error)
+        return RedirectResponse(f"/setup/{draft}", 303)
+
+    return await run_in_threadpool(work)
+
+
 @router.post("/setup/{draft}/leave")
 async def leave(caller: Entered, draft: str) -> Response:
     """Discard a draft."""
@@ -264,36 +303,46 @@ async def options(caller: Entered, draft: str) -> Response:
     return await run_in_threadpool(_decided, caller, draft, values)
 
 
+def _beside(step: str, go: str) -> str:
+    """Return the step that a button leads to."""
+    order = list(STEPS)
+    at = order.index(step) + {"next": 1, "back": -1}.get(go, 0)
+    return order[max(0, min(at, len(order) - 1))]
+
+
 def _decided(caller: SetupCaller, name: str, values: dict[str, Any]) -> Response:
     draft = caller.drafts.of(name)
     before = draft.options
     given = before
+    step = str(values.get("step", ""))
+    step, go = step if step in STEPS else "review", str(values.get("go", "here"))
     try:
         try:
-            given = Options(**from_form(values))
+            given = Options(**from_form(values, step, before))
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
             raise BadRecord(
                 f"{field.replace('_', ' ')}: {first['msg']}.", remedy="Correct it and send it again."
             ) from None
-        same = given.model_dump(exclude={"name"}) == before.model_dump(exclude={"name"})
         draft.save(given)
-        if "make" not in values:
-            return RedirectResponse(f"/setup/{name}#dry-run", 303)
+        if go != "make":
+            return RedirectResponse(f"/setup/{name}?step={_beside(step, go)}", 303)
         if not given.name:
             raise BadRecord("The campaign has no name yet.", remedy="Enter a name, then create it.")
-        if not same:
+        if values.get("seen") != _digest(before):
             raise BadParameter(
-                "The options have changed, so the campaign was not created.",
-                remedy="Check the new summary, then create it.",
+                "The options have changed since this review, so the campaign was not created.",
+                remedy="Check it again, then create it.",
             )
         created = create_campaign(caller, draft, given.name, values.get("paused") == "yes")
     except (StoreError, CrossSite):
         raise
     except DuelpoolError as error:
-        return _show(caller, draft, error, options=given)
-    notice = caller.links.sign("notice", created.sentence)
+        return _show(caller, draft, error, options=given, step=step)
+    told = [created.sentence]
+    told += [f"The language model judges with: {created.model_command}"] if created.model_command else []
+    notice = caller.links.sign("notice", " ".join(told))
     response = RedirectResponse(f"/manage/{created.id}/settings?{urlencode({'notice': notice})}", 303)
     write_manager(response, caller.request, created.id, created.key, DAYS * 86400.0)
     return response

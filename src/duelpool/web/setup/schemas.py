@@ -7,7 +7,9 @@ from typing import Any
 from duelpool.errors import DuelpoolError
 from duelpool.files import describe
 from duelpool.setup import Draft, Forecast, Observed, Recommendation, above_limit, planned_cost
+from duelpool.setup.checks import PoolCheck, items_without_text
 from duelpool.setup.comparisons import pairs_of_answers
+from duelpool.setup.contents import KindContents
 from duelpool.web.setup.drafts import DryRun, SavedDraft
 from duelpool.web.setup.options import Options
 
@@ -95,7 +97,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class DraftDetail:
-    """A draft; `ready` says whether its campaign can be created now."""
+    """A draft; `ready` says whether its campaign can be created now.
+
+    `contents` says what the files hold, `checks` what is noteworthy about the pools.
+    """
 
     id: str
     files: list[FileShown]
@@ -106,6 +111,8 @@ class DraftDetail:
     pools: PoolFigures | None
     simulated: Simulated | None
     pilot: Observed | None
+    contents: list[KindContents]
+    checks: list[PoolCheck]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,7 @@ class DraftList:
 
 @dataclass(frozen=True, slots=True)
 class CreatedCampaign:
-    """A new campaign: the manager's key and the addresses of its pages."""
+    """A new campaign: the manager's key, the addresses of its pages, and the command for a language model, if any."""
 
     id: str
     name: str
@@ -134,6 +141,7 @@ class CreatedCampaign:
     key: str
     manage: str
     assessors: str
+    model_command: str = ""
 
 
 def draft_detail(draft: SavedDraft, simulate: bool = True) -> DraftDetail:
@@ -163,6 +171,8 @@ def draft_detail(draft: SavedDraft, simulate: bool = True) -> DraftDetail:
         pools=None if dry_run.draft is None else _figures(dry_run.draft, dry_run.observed, forecasts),
         simulated=simulated,
         pilot=dry_run.observed,
+        contents=dry_run.contents,
+        checks=dry_run.checks,
     )
 
 
@@ -191,7 +201,7 @@ def _figures(draft: Draft, observed: Observed | None, forecasts: Iterable[Foreca
     pools = draft.pools
     sizes = sorted(pools.sizes.values())
     expected = planned_cost(draft, observed, forecasts)
-    largest = pools.largest
+    largest, lacking = pools.largest, items_without_text(draft)
     try:
         tests = len(draft.test_pairs()[0])
     except DuelpoolError:
@@ -206,8 +216,8 @@ def _figures(draft: Draft, observed: Observed | None, forecasts: Iterable[Foreca
         sizes=[PoolSize(size, sizes.count(size)) for size in sorted(set(sizes))],
         twins=pools.merged,
         near_twins=sum(map(len, pools.near_duplicates.values())),
-        without_text=len(pools.without_text),
-        first_without_text=[f"{topic}: {item}" for topic, item in pools.without_text[:SHOWN_AT_MOST]],
+        without_text=len(lacking),
+        first_without_text=[f"{topic}: {item}" for topic, item in lacking[:SHOWN_AT_MOST]],
         without_question=len(draft.untitled),
         left_out_ungraded=pools.ungraded,
         left_out_not_relevant=pools.not_relevant,
@@ -235,23 +245,10 @@ def _dear(dry_run: DryRun, forecasts: Iterable[Forecast]) -> list[str]:
 
 
 def _warnings(draft: Draft) -> list[str]:
-    pools = draft.pools
     warnings = []
-    if draft.texts is None:
-        warnings.append("No passages: assessors would see item ids.")
-    elif pools.without_text:
-        warnings.append(
-            f"{len(pools.without_text):,} items have no text: assessors would see an empty passage."
-        )
-    if draft.untitled:
-        warnings.append(f"{len(draft.untitled):,} topics have no question: assessors would see the topic id.")
     if not draft.inputs.runs:
         warnings.append("No runs: there will be no leaderboard.")
-    if pools.empty_topics:
-        warnings.append(f"{len(pools.empty_topics):,} topics have no items and are left out.")
     if draft.inputs.answers is not None and (missing := draft.inputs.answers.missing):
         first = next(iter(missing))
         warnings.append(f"{len(missing):,} systems miss answers (first: {first}, {missing[first]:,}).")
-    if lonely := sum(size == 1 for size in pools.sizes.values()):
-        warnings.append(f"{lonely:,} topics have one item: there is nothing to judge in them.")
     return warnings

@@ -12,7 +12,7 @@ async function follow() {
   document.documentElement.dataset.followed = "yes";
   await new Promise((done) => { setTimeout(done, EVERY); });
   try {
-    const answer = await fetch(location.pathname, { credentials: "same-origin", headers: { Accept: "text/html" } });
+    const answer = await fetch(location.pathname + location.search, { credentials: "same-origin", headers: { Accept: "text/html" } });
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const other = fresh.getElementById("dry-run");
@@ -29,6 +29,21 @@ document.addEventListener("submit", (event) => {
   const button = event.target.querySelector("button");
   said.textContent = "Uploading and reading the files…";
   setTimeout(() => { button.disabled = true; });
+});
+
+for (const form of document.querySelectorAll("[data-drop]")) {
+  const input = form.querySelector("[type=file]");
+  const over = (event) => { event.preventDefault(); form.classList.toggle("over", event.type === "dragover"); };
+  for (const kind of ["dragover", "dragleave", "drop"]) document.addEventListener(kind, over);
+  document.addEventListener("drop", (event) => {
+    if (!event.dataTransfer?.files.length || event.target.closest?.("form.files")) return;
+    input.files = event.dataTransfer.files;
+    form.requestSubmit();
+  });
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.hasAttribute("data-changes")) event.target.form.requestSubmit();
 });
 
 document.addEventListener("click", async (event) => {
