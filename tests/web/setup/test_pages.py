@@ -481,7 +481,8 @@ def test_every_option_of_a_draft_is_refused_or_shown_literally(
     form_key = page.get_attribute("form.decide [name=form_key]", "value")
     assert sorted(name for names in STEPS_OF_SETUP.values() for name in names) == sorted(Options.model_fields)
     asked = [(step, name) for step, names in STEPS_OF_SETUP.items() for name in names]
-    for step, name in sorted(asked, key=lambda each: each[1] == "learn_from"):  # a pilot that isn't there stays
+    asked.sort(key=lambda each: each[1] == "learn_from")  # a pilot that is not there stays
+    for step, name in asked:
         page.goto(f"{base}?step={step}")
         assert page.locator(f"form.decide [name={name}]").count() == 1, name
         if Options.model_fields[name].annotation is bool:
