@@ -105,8 +105,8 @@ def send_large_file(page: Page, root: str, store: Store) -> None:
     """Set a campaign up from a file that is larger than other requests may be."""
     page.goto(setup_address(root, setup_key(link_keys(store), time.time())))
     run = run_file(["t1", "t2"]).encode()
-    page.set_input_files("#send-runs", FilePayload(name="large.run", mimeType="text/plain", buffer=run))
-    page.click("form.files button")
+    page.set_input_files("#send-any", FilePayload(name="large.run", mimeType="text/plain", buffer=run))
+    page.click("form.drop button")
     page.wait_for_selector("#pools")
     for _ in range(6):  # each may come to another server
         page.reload()

@@ -3,13 +3,16 @@
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+from duelpool.campaign import Campaign
 from duelpool.campaign.settings import SETTINGS, Settings
 from duelpool.cli import app
 from duelpool.errors import UnknownName
@@ -17,10 +20,13 @@ from duelpool.judges import JUDGES, make_judges
 from duelpool.measures import MEASURES, parse_measure
 from duelpool.panels import PANELS
 from duelpool.plugins import PluginError, PluginTable, PluginWarning
+from duelpool.records import Answer, Outcome
 from duelpool.setup.forecasts import every_strategy
 from duelpool.simulation import simulate
 from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.testing import ContractError, judge_contract, measure_contract, strategy_contract
+from duelpool.web.setup.keys import setup_key
+from support.visitors import ORIGIN, new_store, served
 
 TABLES: tuple[PluginTable[Any], ...] = (STRATEGIES, MEASURES, JUDGES, PANELS)
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
@@ -237,3 +243,38 @@ def test_a_campaign_runs_by_a_plugin(tmp_path: Path) -> None:
     assert judged.exit_code == 0, judged.output
     bundle = run("status", store, "--json")
     assert json.loads(bundle.output)["totals"]["judgments"] == 6
+
+
+@pytest.mark.usefixtures("everypair")
+def test_a_plugin_is_chosen_in_set_up_and_asks_the_first_question(tmp_path: Path) -> None:
+    """From files to the first judgment, by the pages' own forms."""
+    new_store(tmp_path / "empty.db").close()
+    with served(tmp_path / "empty.db", uploads=tmp_path / "uploads") as site:
+        client = TestClient(site, base_url=ORIGIN)
+        client.headers["Origin"] = ORIGIN
+        client.get("/setup", params={"key": setup_key(site.state.links, time.time())})
+        ranked = "".join(f"t1 Q0 d{at} {at} {9 - at} a\n" for at in range(1, 4))
+        texts = "".join(f"d{at}\tText {at}.\n" for at in range(1, 4))
+        files = [
+            ("any", ("a.run", ranked)),
+            ("any", ("topics.tsv", "t1\tWhich?\n")),
+            ("any", ("texts.tsv", texts)),
+        ]
+        draft = client.post("/setup/new/files", files=files).url.path
+        plan = client.get(draft, params={"step": "plan"}).text
+        assert '<option value="every-pair">' in plan
+        client.post(f"{draft}/options", data={"step": "plan", "strategy": "every-pair", "go": "next"})
+        review = client.get(draft, params={"step": "review"}).text
+        assert "every-pair" in review
+        seen = review.partition('name="seen" value="')[2].partition('"')[0]
+        client.post(
+            f"{draft}/options", data={"step": "review", "name": "plugged", "seen": seen, "go": "make"}
+        )
+        campaign = Campaign.open(site.state.store, "plugged")
+        assert campaign.settings.strategy == "every-pair"
+        campaign.enrol("anna", "dedicated")
+        question = campaign.next_question("anna")
+        assert question is not None
+        campaign.answer(question.id, "anna", Answer(Outcome.LEFT))
+        assert len(campaign.judgments("t1")) == 1
+        site.state.drafts.close()
