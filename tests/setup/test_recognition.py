@@ -53,6 +53,7 @@ def test_a_file_is_moved_to_another_kind(tmp_path: Path) -> None:
     folder = UploadFolder(tmp_path / "files")
     with folder.receiving("topics", "x.tsv") as write:
         write(b"d1\tText.\n")
+    assert folder.move("topics", "x.tsv", "topics")
     assert folder.move("topics", "x.tsv", "texts")
     assert [(kind, name) for kind, name, _ in folder.listed()] == [("texts", "x.tsv")]
     assert not folder.move("topics", "x.tsv", "texts")

@@ -409,6 +409,7 @@ FIRST: tuple[tuple[str, dict[str, Any]], ...] = (
     ("POST /setup/{draft}/files", {"draft": "new"}),
     ("GET /setup/{draft}", {"draft": "{{draft}}"}),
     ("POST /setup/{draft}/options", _ANY_OPTIONS),
+    ("POST /setup/{draft}/kind", {"draft": "{{draft}}", "kind": "qrels", "name": "qrels.txt", "to": "qrels"}),
     ("POST /setup/{draft}/remove", {"draft": "{{draft}}", "kind": "qrels", "name": "qrels.txt"}),
     ("POST /setup/{draft}/leave", {"draft": "{{draft}}"}),
     ("POST /api/v1/setups", {}),

@@ -322,7 +322,7 @@ class World:
         previews = self._previews(caller)
         caller.keep(reply.headers)
         if reply.status == 303 and "/setup/" in (place := reply.header("location")):
-            self.drafts = [*self.drafts[-5:], place.rsplit("/", 1)[-1].partition("#")[0]]
+            self.drafts = [*self.drafts[-5:], place.rsplit("/", 1)[-1].partition("?")[0]]
         if reply.status != 200 or not reply.body:
             return
         if reply.header("content-type").startswith("text/html"):

@@ -215,7 +215,8 @@ class UploadFolder:
             raise UnknownName("kind of file", to, KINDS)
         for path in self.of(kind) if kind in KINDS else ():
             if path.name == name:
-                self._keep(path, to, name)
+                if to != kind:
+                    self._keep(path, to, name)
                 return True
         return False
 

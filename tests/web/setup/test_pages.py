@@ -184,7 +184,7 @@ def test_files_are_dropped_on_the_page_and_their_kind_is_corrected(site: Site, p
     kinds.nth(1).select_option("texts")
     page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
     kinds.nth(0).select_option("qrels")  # which it can't be: it stays what it was
-    assert "qrels/forwards.txt" in page.inner_text("#alarm")
+    assert "runs/forwards.txt" in page.inner_text("#alarm")
     assert kinds.evaluate_all("all => all.map(each => each.value)") == ["runs", "texts"]
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from duelpool.access import audit_log
 from duelpool.campaign.views.watch import NotFound
-from duelpool.errors import DuelpoolError
+from duelpool.errors import DuelpoolError, UnknownName
 from duelpool.setup.reading import check_uploads
 from duelpool.setup.recognition import recognise
 from duelpool.setup.uploads import ARCHIVE, KINDS
@@ -67,10 +67,12 @@ def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> str:
     return kind
 
 
-def check_file(draft: SavedDraft, kind: str, name: str) -> None:
-    """Read a file of a draft; raise what is wrong with it."""
+def check_file(draft: SavedDraft, kind: str, name: str, to: str = "") -> None:
+    """Read a file of a draft, perhaps as one of another kind; raise what is wrong with it."""
+    if kind not in KINDS or (to or kind) not in KINDS:
+        raise UnknownName("kind of file", kind if kind not in KINDS else to, KINDS)
     with draft.uploads.without_folder():
-        check_uploads([(kind, str(path)) for path in draft.uploads.of(kind) if path.name == name])
+        check_uploads([(to or kind, str(path)) for path in draft.uploads.of(kind) if path.name == name])
 
 
 @router.get("")

@@ -276,12 +276,11 @@ async def change_kind(caller: Entered, draft: str) -> Response:
         target = caller.drafts.of(draft)
         kind, name, to = (str(values.get(key, "")) for key in ("kind", "name", "to"))
         try:
-            if target.uploads.move(kind, name, to):
-                check_file(target, to, name)
+            check_file(target, kind, name, to)  # first: a file that it replaces must not be lost
+            target.uploads.move(kind, name, to)
         except StoreError:
             raise
         except DuelpoolError as error:
-            target.uploads.move(to, name, kind)
             return _show(caller, target, error)
         return RedirectResponse(f"/setup/{draft}", 303)
 
