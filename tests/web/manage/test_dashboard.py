@@ -21,6 +21,7 @@ from duelpool.webhooks import setting_up
 from duelpool_reproduce.assessor_study import simulated_study
 from support.accessibility import look_with_axe
 from support.browsing import People, Person, Site
+from support.campaigns import make_campaign
 from support.managed import RUNS, judge, key_for, managed, run, state_of
 from support.xss import PAYLOADS
 
@@ -390,3 +391,81 @@ def test_many_rows_are_paged(site: Site, people: People) -> None:
             break
         manager.page.click("a[rel=next]")
     assert len(seen) == len(set(seen)) == 123
+
+
+def test_a_cell_of_the_win_matrix_says_what_it_holds(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 30)
+    manager.go("topic?topic=one")
+    page = manager.page
+    cell = page.locator("#matrix td a").first
+    size = cell.bounding_box()
+    cell.focus()
+    page.wait_for_function("() => document.getElementById('cell-said').textContent !== ''")
+    said = page.inner_text("#cell-said")
+    assert said.startswith("“Text of ")
+    assert " beat “Text of " in said
+    assert said.endswith((" of 1 judgment", " judgments"))
+    page.check("#larger")
+    larger = cell.bounding_box()
+    assert size is not None
+    assert larger is not None
+    assert larger["height"] > 1.5 * size["height"]
+
+
+def test_names_show_more_on_focus_and_are_copied_whole(site: Site, people: People) -> None:
+    pools = [Pool("one", tuple(f"corpus_part_{letter}" for letter in "abcd"))]
+    campaign = make_campaign(site.store, pools, name=f"long ids {next(_NUMBERS)}")
+    judge(campaign, 6)
+    manager = Manager(site, people(), campaign)
+    manager.go("topics")
+    page = manager.page
+    name = page.locator("#rows .best .named").first
+    assert name.locator(".cut").inner_text() == "corpus_part_"
+    assert name.locator(".cut").bounding_box() != name.bounding_box()
+    copied = page.evaluate(
+        """() => {
+          const all = document.createRange();
+          all.selectNodeContents(document.querySelector('#rows .best .named .id'));
+          getSelection().removeAllRanges(); getSelection().addRange(all);
+          return getSelection().toString();
+        }"""
+    )
+    assert copied.startswith("corpus_part_")
+    assert copied in str(name.get_attribute("title"))
+    link = page.locator("#rows th .named").first
+    link.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    shown = link.evaluate("each => getComputedStyle(each, '::after').content")
+    assert "Question one?" in shown
+
+
+def test_topics_are_sorted_and_filtered_in_place(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 12)
+    manager.go("topics")
+    page = manager.page
+    page.click("[data-sort=question]")
+    page.wait_for_selector("[aria-sort=ascending] [data-sort=question]")
+    first = page.locator("#rows tbody th .first-words")
+    assert first.all_inner_texts() == ["Question one?", "Question three?", "Question two?"]
+    page.fill("input[name=search]", "thr")
+    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length === 1")
+    assert first.all_inner_texts() == ["Question three?"]
+    assert "search=thr" in page.url
+    assert "order=question" in page.url
+
+
+def test_the_overview_moves_while_people_judge(manager: Manager, letters: Campaign) -> None:
+    manager.go("overview")
+    page = manager.page
+    assert page.inner_text("h1").startswith("Nothing is judged yet")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    judge(letters, 12)
+    page.wait_for_function("() => document.querySelector('.figures dd a').innerText === '12'")
+    assert "anna" in page.inner_text("#working")
+    assert "leads" in page.inner_text("#leaders")
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert not page.is_visible("#rail")
+    page.click("button.menu")
+    page.click("#rail a:text-is('Topics')")
+    page.wait_for_selector("#topics")

@@ -18,7 +18,7 @@ from duelpool.store import Store, open_store, schema
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.overview.attention import Attention, attention
 from duelpool.web.manage.overview.forecast import forecast
-from duelpool.web.manage.overview.glance import OverviewShown, overview
+from duelpool.web.manage.overview.glance import OverviewShown, best_answers, overview
 from duelpool.web.manage.schemas import Head, head_of
 from duelpool.webhooks import setting_up
 from support.campaigns import make_campaign
@@ -275,6 +275,7 @@ def test_the_best_answers_have_their_texts_and_the_leader_its_value(store: Store
     assert all((each.item, each.text) == ("a", "Text of a.") for each in shown.best)
     assert shown.leaders is not None
     assert shown.leaders.rows[0].system == "alphabetical"
+    assert shown.leaders.value == "Compatibility with the ideal order, Compat(p=0.8)"
     assert shown.leaders.sentence.startswith("alphabetical leads with 1.00; ")
     assert shown.leaders.sentence.endswith("over 3 judged topics.")
     hidden = overview(Dashboard.of(campaign), blind=True)
@@ -283,13 +284,23 @@ def test_the_best_answers_have_their_texts_and_the_leader_its_value(store: Store
     assert "alphabetical" not in hidden.leaders.sentence
 
 
-def test_the_surest_topics_come_first(store: Store) -> None:
+def test_the_surest_topics_come_first_after_those_that_are_done(store: Store) -> None:
     campaign = managed(store)
     judge(campaign, 14)
-    shown = seen(campaign).best
-    statuses = {view.status.topic: view.status for view in Dashboard.of(campaign).watch.look().topics}
-    order = [(statuses[each.topic].done, statuses[each.topic].confidence or 0) for each in shown]
-    assert order == sorted(order, reverse=True)
+    dashboard = Dashboard.of(campaign)
+    status = dashboard.watch.look()
+    figures = {"one": (False, 0.3), "two": (False, 0.9), "three": (True, None)}
+    topics = tuple(
+        replace(
+            view,
+            status=replace(view.status, best=("a",), certainty=None, done=figures[name][0], confidence=sure),
+        )
+        for view in status.topics
+        for name, (_, sure) in figures.items()
+        if name == view.status.topic
+    )
+    shown = best_answers(dashboard, replace(status, topics=topics))
+    assert [each.topic for each in shown] == ["three", "two", "one"]
 
 
 def test_head_is_that_of_the_status(store: Store) -> None:

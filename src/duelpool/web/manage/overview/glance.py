@@ -11,6 +11,7 @@ from duelpool.campaign.views.labels import item_labels
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.work.pace import NOW_SECONDS
 from duelpool.errors import DuelpoolError
+from duelpool.evaluation import measures_of
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.frames import counted
 from duelpool.labels import Label, first_words
@@ -170,7 +171,8 @@ def _of_runs(board: Board) -> Leaders:
     over = counted(board.topics, "judged topic")
     sentence = f"{first.run} {led}{_could_be_first(rivals, len(board.rows))}, over {over}."
     rows = [Leader(str(row.place), row.run, row.mean) for row in board.rows[:LEADERS_SHOWN]]
-    return Leaders(sentence, board.measure, rows)
+    title = measures_of(board.measure, {})[0].title
+    return Leaders(sentence, f"{title}, {board.measure}" if title else board.measure, rows)
 
 
 def _could_be_first(rivals: int, systems: int) -> str:
