@@ -109,7 +109,7 @@ def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> N
     write_lines(page, [html_page("The demo", lead, facts(snapshot), sections).rstrip("\n")])
     typer.echo(
         f"\n{snapshot.total('judgments')} judgments found the truly best answer of {right} of {topics} questions."
-        f"\n\nThe report, with plots and the true values: {page}"
+        f"\n\nThe report, with charts and the true values: {page}"
         f"\nThe judging page of the same campaign: {_next_steps(store)[0]}"
     )
 
