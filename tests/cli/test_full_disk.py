@@ -66,6 +66,19 @@ COMMANDS = {
     "report": ["report", "c.db", "-o", "out/report.html"],
     "pool": ["pool", "a.run", "-o", "out/pools.jsonl"],
     "evaluate": ["evaluate", "a.qrels", "a.run", "-m", "AP", "-o", "out/scores.csv"],
+    "gate": [
+        "gate",
+        "a.run",
+        "a.run",
+        "--qrels",
+        "a.qrels",
+        "-m",
+        "AP",
+        "--min-effect",
+        "1",
+        "--junit",
+        "out/gate.xml",
+    ],
 }
 
 
