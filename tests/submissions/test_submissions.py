@@ -105,6 +105,9 @@ def test_the_command_has_exit_codes_json_and_a_page(tmp_path: Path) -> None:
     assert "duplicate" in {each["rule"] for each in told[1]["findings"]}
     assert "&lt;b&gt;" in page.read_text()
     assert "<b>" not in page.read_text()
+    assert "1 of 2 runs refused." in page.read_text()
+    assert page.read_text().index(">bad</h2>") < page.read_text().index("Accepted, nothing found</h2>")
+    assert str(tmp_path) not in page.read_text()  # files by their names: the folder is the organiser's own
     assert run.invoke(app, ["check-runs", str(tmp_path / "nowhere")]).exit_code == 2
     (tmp_path / "other").write_text(GOOD)
     assert run.invoke(app, ["check-runs", str(tmp_path / "other")]).exit_code == 0

@@ -283,7 +283,7 @@ class People:
         def note_request(request: Request) -> None:
             if "/csp-report" in request.url:
                 complaints.append(f"policy: {request.post_data}")
-            elif not request.url.startswith((self._site.address, "data:", "about:", "blob:")):
+            elif not request.url.startswith((self._site.address, "data:", "about:", "blob:", "file:")):
                 complaints.append(f"request to another host: {request.url}")
 
         def refused(request: Request) -> None:

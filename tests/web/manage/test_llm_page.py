@@ -66,7 +66,7 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
     ):
         assert words in text, words
     assert page.locator(".model figure svg .mark").count() >= 3
-    page.click("summary")
+    page.click("main summary")
     assert "never an instruction" in page.inner_text(".prompt")
     look_with_axe(page, "a model")
     page.click(".model h2 a")

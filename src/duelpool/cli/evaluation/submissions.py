@@ -1,6 +1,7 @@
 """`duelpool check-runs` and `duelpool sheets`: for organisers who get runs from participants."""
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -101,22 +102,28 @@ def _json(run: CheckedRun) -> dict[str, object]:
 
 
 def _page(checked: list[CheckedRun], refused: int) -> str:
+    """Return the findings as a page: the runs that break a rule, the refused ones first, then all others in a list."""
     facts = [Fact(str(len(checked)), "runs"), Fact(str(refused), "refused")]
     columns = ("finding", "rule", "times", "lines", "example")
     chapters = []
-    for run in checked:
+    for run in sorted((each for each in checked if each.findings), key=lambda each: each.accepted):
         state = "Accepted" if run.accepted else "Refused"
-        words = (
-            f"{state}: {counted(run.lines, 'line')}, {counted(run.topics, 'topic')}, tag {run.tag or '-'}."
-        )
+        words = f"{state}: {run.lines:,} lines, {run.topics:,} topics, tag {run.tag or '-'}."
         rows = tuple(
             (f"{each.level}: {each.rule}", RULES[each.rule][1], each.count, each.where, each.example)
             for each in run.findings
         )
-        chapters.append(
-            Chapter(run.file, (words,), tables=(Table(columns, rows, cards=True),) if rows else ())
-        )
-    return html_page("Runs checked", "What each run breaks of the rules, and where.", facts, chapters)
+        chapters.append(Chapter(Path(run.file).name, (words,), tables=(Table(columns, rows, cards=True),)))
+    if fine := [each for each in checked if not each.findings]:
+        own = tuple((each.tag, Path(each.file).name, each.lines, each.topics) for each in fine)
+        table = Table(("tag", "file", "lines", "topics"), own, cards=True)
+        chapters.append(Chapter("Accepted, nothing found", (), tables=(table,)))
+    lead = (
+        f"{refused} of {counted(len(checked), 'run')} refused. What each run breaks of the rules, and where."
+        if refused
+        else f"All {counted(len(checked), 'run')} accepted."
+    )
+    return html_page("Runs checked", lead, facts, chapters)
 
 
 def sheets(
