@@ -58,7 +58,7 @@ def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURE
     defined: list[str] = []
     if campaign.live.goal.of_systems:
         boards = system_boards(campaign)
-        answer = tuple(board.headline for board in boards) or ("There is no vote between systems yet.",)
+        answer = _which_systems_lead(boards)
         parts = _systems(boards)
     else:
         live = LiveLeaderboard(watch)
@@ -96,6 +96,18 @@ def _who_leads(board: Board) -> str:
         return f"{first.run} leads {over}: every other run is significantly below it."
     named = ", ".join(rivals[:NAMED]) + (f" and {len(rivals) - NAMED} more" if len(rivals) > NAMED else "")
     return f"{first.run} leads {over}, but {counted(len(rivals), 'run')} could still be first: {named}."
+
+
+def _which_systems_lead(boards: Sequence[SystemBoard]) -> tuple[str, ...]:
+    """Return the headline of each leaderboard, with its criterion and judges where there are several."""
+    several = len({board.criterion for board in boards}) > 1
+    said = []
+    for board in boards:
+        on = [f"on {board.criterion}"] if several else []
+        by = [] if board.judges == "all" else [f"by {board.judges}"]
+        about = ", ".join((*on, *by))
+        said.append(f"{about[:1].upper()}{about[1:]}: {board.headline}" if about else board.headline)
+    return tuple(said) or ("There is no vote between systems yet.",)
 
 
 def _what_is_known(snapshot: CampaignStatus) -> str:

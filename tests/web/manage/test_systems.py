@@ -72,7 +72,8 @@ def test_people_and_models_are_side_by_side(tmp_path: Path) -> None:
         ]
         (tmp_path / "votes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in votes))
         import_file(campaign, tmp_path / "votes.jsonl", by_model=True)
-        first = chapters(campaign, Watch(campaign))[0]
+        short, first, *_ = chapters(campaign, Watch(campaign))
+    assert [words.split(":")[0] for words in short.words[:2]] == ["By people", "By models"]
     assert first.title == "Leaderboard, by people and models"
     assert first.words[0].startswith("By people: A leads")
     assert [table.folded for table in first.tables[:2]] == [False, True]
@@ -137,8 +138,9 @@ def test_the_report_begins_with_the_leaderboard_of_systems(tmp_path: Path) -> No
         campaign = create(store)
         assert chapters(campaign, Watch(campaign))[0].words == ("There is no vote between systems yet.",)
         judge_all(campaign, people=1)
-        first, people, *_ = chapters(campaign, Watch(campaign))
-    assert (first.title, people.title) == ("Leaderboard", "People")
+        short, first, people, *_ = chapters(campaign, Watch(campaign))
+    assert (short.title, first.title, people.title) == ("In short", "Leaderboard", "People")
+    assert short.words[0] == first.words[0]
     assert first.words[0].startswith("A leads; not settled")
     assert [row[0] for row in first.tables[0].rows] == ["A", "B", "C", "C2"]
     assert "C is level with C2" in str(first.tables[1].rows)
