@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.questions.held_back import HeldTopics
+from duelpool.campaign.runners.judging_session import QuestionTexts
 from duelpool.campaign.views.idle import why_idle
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.watch import Watch
@@ -92,6 +93,18 @@ def test_an_empty_text_is_none_and_is_replaced(store: Store) -> None:
     complete(campaign, [Passage("c", "  ")])
     assert campaign.held_back()
     assert complete(campaign, [Passage("c", "Words.")]).released == 1
+
+
+def test_a_text_and_a_question_that_come_late_are_shown(store: Store) -> None:
+    campaign = campaign_of(store, texts="", titled="", required=())
+    question = campaign.next_question("anna")
+    assert question is not None
+    texts = QuestionTexts(campaign)
+    before = texts.sheet(question)
+    assert (before.topic.text, before.left.text) == (question.topic, "")
+    complete(campaign, [Passage(each, "Late.") for each in "abc"], [Topic(question.topic, "Late?")])
+    after = texts.sheet(question)
+    assert (after.topic.text, after.left.text) == ("Late?", "Late.")
 
 
 def test_judges_by_ids_are_asked_about_all_topics(store: Store) -> None:
