@@ -109,7 +109,7 @@ def topic(dashboard: Dashboard, name: str) -> TopicDetail:
         description=dashboard.watch.text(name).description,
         levels=[list(level) for level in view.levels],
         closings=list(view.closings),
-        pairs=len(pairs),
+        pairs=sum(bool(pair.counted) for pair in pairs),
         matrix=_matrix(view, pairs),
     )
 
