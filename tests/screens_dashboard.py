@@ -104,11 +104,12 @@ def take_pictures() -> int:
         base = f"{site.address}/manage/{campaign}"
         key = f"{base}?key={key_for(site.app, campaign)}"
         for what, where, size, options in (
+            ("overview", "overview", (1280, 1000), {}),
             ("leaderboard", "leaderboard", (1280, 1420), {}),
             ("assessors", "assessors?order=agreement", (1280, 800), {}),
             ("settings", "settings", (1280, 1000), {}),
             ("topic-dark", "topics?state=done", (1280, 1290), {"color_scheme": "dark"}),
-            ("phone", "leaderboard", (360, 1250), {"device_scale_factor": 2}),
+            ("phone", "overview", (360, 1250), {"device_scale_factor": 2}),
         ):
             page = people(*size, **options).page
             page.goto(key)
@@ -117,7 +118,7 @@ def take_pictures() -> int:
             if what == "topic-dark":
                 page.click("#rows tbody th a")
                 page.wait_for_selector("#closings")
-            if what in {"leaderboard", "phone"}:
+            if what == "leaderboard":
                 page.wait_for_selector("#looking-back", state="detached")
             take(page, f"dashboard-{what}")
         page = people(1280, 1200).page

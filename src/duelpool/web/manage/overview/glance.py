@@ -25,7 +25,7 @@ from duelpool.web.manage.schemas import Head, head_of
 
 BEST_SHOWN = 4  # topics
 LEADERS_SHOWN = 5
-WORKING_SHOWN = 8
+WORKING_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
