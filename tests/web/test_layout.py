@@ -10,10 +10,8 @@ from support.browsing import People
 from support.every_page import PAGES, Tour, faults_of
 from support.realistic import RealisticSite, open_realistic
 
-KNOWN: dict[str, set[str]] = {
-    "draft": {"scrolls", "tall"},
-}
-"""Pages that still fail, and in what; a page that no longer fails must leave the list. At the end it is empty."""
+KNOWN: dict[str, set[str]] = {}
+"""Pages that still fail, and in what; a page that no longer fails must leave the list."""
 
 
 @pytest.fixture(scope="module")
