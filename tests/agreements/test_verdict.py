@@ -45,6 +45,8 @@ def test_assessors_who_guess_are_named_and_others_are_not() -> None:
     assert named == "1 of 5 assessors is no better than chance: w3."
     (none,) = [each for each in verdict(voted([0.9] * 4)) if "clearly" in each]
     assert none == "None of 4 assessors is clearly at the level of chance."
+    weaker = verdict(voted([0.97, 0.97, 0.97, 0.75, 0.97]))  # below the others, and clearly above chance
+    assert "None of 5 assessors is clearly at the level of chance." in weaker
 
 
 @pytest.mark.parametrize("pairs", [1, 4, 9])
