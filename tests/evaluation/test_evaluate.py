@@ -584,8 +584,9 @@ def test_power_from_files_and_from_a_spread(folder: Path) -> None:
     files = [folder / "qrels.txt", folder / "runs", "-m", "AP", "-d", 0.1, "--rounds", 100]
     rows = json.loads(planned(*files, "--baseline", "fair", "--json"))
     table = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "AP").tables["AP"]
-    assert rows == [asdict(one) for one in plan_topics(table, 0.1, "fair", rounds=100)]
-    assert planned(*files).count("\n") == 5
+    plans = [asdict(one) for one in plan_topics(table, 0.1, "fair", rounds=100)]
+    assert [{**row, "any_time": None} for row in rows] == plans
+    assert planned(*files).count("\n") == 6
     assert json.loads(planned("-d", 0.05, "--spread", 0.2, "--json")) == [
         {"spread": 0.2, "needed": topics_needed(0.05, 0.2)}
     ]

@@ -140,7 +140,8 @@ def test_evaluate_scores_the_runs_of_a_store(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         return result.output
 
-    run("pool", str(runs), "-o", target, "--strategy", "allpairs")
+    without_texts = ["--allow-missing-texts", "--allow-missing-questions"]
+    run("pool", str(runs), "-o", target, "--strategy", "allpairs", *without_texts)
     with open_store(target) as store:
         judge_all(Campaign.open(store))
     assert "good" in run("evaluate", target, "-m", "RR")

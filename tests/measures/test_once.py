@@ -1,7 +1,5 @@
 """A run that is scored against many truths, one after the other, keeps no answer of a truth that is gone."""
 
-import gc
-
 import pytest
 
 from duelpool.files import Preferences, Qrels, Run
@@ -23,7 +21,6 @@ def test_a_run_is_scored_by_one_truth_after_another(measure: RR) -> None:
         again = measure.values(truth, ready).tolist()
         assert again == measure.values(truth, ReadyRun(RUN)).tolist()
         del truth, grades, pairs
-        gc.collect()
 
 
 def test_an_object_that_an_answer_is_about_stays() -> None:

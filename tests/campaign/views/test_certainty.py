@@ -1,6 +1,7 @@
 """How sure the best items are: one record, and the same words in every place that shows it."""
 
 import json
+import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -135,8 +136,8 @@ def test_every_place_says_the_same_of_a_certainty(target: str, tmp_path: Path) -
         page = unescape(client.get(f"/manage/{row.id}/topics").text)
         for title, short in ((STATEMENT, "83 %"), (NOT_FROM_CHANCE, "chance")):
             assert f'title="{title}">{short}</td>' in page
-        assert '<td class="n">–</td>' in page
+        assert re.search(r'<td class="n" data-is="Certainty">–</td>', page)
         page = unescape(client.get(f"/manage/{row.id}/topic?topic=one").text)
-        assert f"{STATEMENT} " in page
+        assert f"<strong>{STATEMENT}</strong>" in page
         assert RESTS_ON in page
         assert NOT_FROM_CHANCE in unescape(client.get(f"/manage/{row.id}/topic?topic=two").text)

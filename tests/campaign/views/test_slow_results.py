@@ -36,8 +36,8 @@ from support.managed import key_for
 from support.stores import new_target
 from support.visitors import ORIGIN, crowd_settings, served
 
-TOPICS = [f"t{at}" for at in range(6)]
-STATES = {topic: Certainty(best=0.5 + at / 20) for at, topic in enumerate(TOPICS)}
+TOPICS = [f"t{at}" for at in range(14)]
+STATES = {topic: Certainty(best=0.3 + at / 20) for at, topic in enumerate(TOPICS)}
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
