@@ -104,7 +104,15 @@ def matches(expected: str, printed: str) -> bool:
 def test_output_comparison_accepts_ellipses_and_refuses_differences() -> None:
     assert matches("a\n...\nc", "a \nb\nb\nc\n")
     assert not matches("a\nc", "a\nb\nc\n")
-    assert {each.language for each in EXAMPLES} <= {"python", "console", "sh", "toml", "yaml", "bibtex", "text"}
+    assert {each.language for each in EXAMPLES} <= {
+        "python",
+        "console",
+        "sh",
+        "toml",
+        "yaml",
+        "bibtex",
+        "text",
+    }
 
 
 LONG_PAGES = {  # simulations, servers and models that take a while

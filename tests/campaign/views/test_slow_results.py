@@ -36,8 +36,8 @@ from support.managed import key_for
 from support.stores import new_target
 from support.visitors import ORIGIN, crowd_settings, served
 
-TOPICS = [f"t{at}" for at in range(14)]
-STATES = {topic: Certainty(best=0.3 + at / 20) for at, topic in enumerate(TOPICS)}
+TOPICS = [f"t{at}" for at in range(6)]
+STATES = {topic: Certainty(best=0.5 + at / 20) for at, topic in enumerate(TOPICS)}
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
@@ -248,11 +248,11 @@ def test_pages_say_how_many_results_are_being_worked_out(
         client = TestClient(app, base_url=ORIGIN)
         key = key_for(app, row.id)
         client.get(f"/manage/{row.id}", params={"key": key}, follow_redirects=False)
+        page = client.get(f"/manage/{row.id}/topics").text
+        assert "data-again>The best items of " in page
         page = client.get(f"/manage/{row.id}/topic?topic=t5").text
         assert "data-again>The levels are being worked out." in page
         assert "No judgments yet" not in page
-        page = client.get(f"/manage/{row.id}/topics").text
-        assert "data-again>The best items of " in page
         for _ in TOPICS:
             page = client.get(f"/manage/{row.id}/topics").text
         assert "being worked out" not in page
