@@ -52,8 +52,10 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
     return listed
 
 
-def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
-    """Return the chapters of the report on a campaign in its present state."""
+def chapters(
+    campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES, further: Sequence[Chapter] = ()
+) -> list[Chapter]:
+    """Return the chapters of the report on a campaign in its present state; `further` ones precede the definitions."""
     snapshot = watch.look()
     defined: list[str] = []
     if campaign.live.goal.of_systems:
@@ -80,7 +82,7 @@ def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURE
     if snapshot.money.spent or snapshot.money.budget is not None:
         parts.append(_money(snapshot))
     ending = [Chapter("Definitions", tuple(dict.fromkeys((*defined, *notes))))] if defined or notes else []
-    return [Chapter("In short", answer), *parts, *ending]
+    return [Chapter("In short", answer), *parts, *further, *ending]
 
 
 # ---- the answer, and what it took

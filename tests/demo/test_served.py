@@ -77,7 +77,9 @@ def test_simulated_people_judge_and_stop_with_the_server(
     browser = build_opener(HTTPCookieProcessor())
 
     def leaderboard() -> str:
-        with browser.open(link, timeout=30) as page:  # which leads on to the leaderboard
+        with browser.open(link, timeout=30):  # which leads on to the overview, with a cookie
+            pass
+        with browser.open(f"{link.partition('?')[0]}/leaderboard", timeout=30) as page:
             table = re.search(r"<table.*?</table>", page.read().decode(), re.DOTALL)
         return table[0] if table else ""
 

@@ -94,14 +94,14 @@ def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> N
         campaign = Campaign.open(opened)
         watch = Watch(campaign)
         snapshot = watch.look()
-        sections = [
-            *chapters(campaign, watch),
+        further = [
             truth_chapter(campaign, runs),
             budget_chapter(plan, grades, runs),
             Chapter(
                 "Continue", ("Judge some yourself, or watch others do it:",), commands=_next_steps(store)
             ),
         ]
+        sections = chapters(campaign, watch, further=further)
         right, topics = found_best(campaign)
     lead = (
         "A small collection, judged by a simulated crowd. The answers are made up; everything else is real."
