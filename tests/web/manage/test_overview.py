@@ -18,7 +18,7 @@ from duelpool.store import Store, open_store, schema
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.overview.attention import Attention, attention
 from duelpool.web.manage.overview.forecast import forecast
-from duelpool.web.manage.overview.glance import OverviewShown, best_answers, overview
+from duelpool.web.manage.overview.glance import OverviewShown, best_answers, overview, who_leads
 from duelpool.web.manage.schemas import Head, head_of
 from duelpool.webhooks import setting_up
 from support.campaigns import make_campaign
@@ -276,7 +276,9 @@ def test_the_best_answers_have_their_texts_and_the_leader_its_value(store: Store
     assert shown.leaders is not None
     assert shown.leaders.rows[0].system == "alphabetical"
     assert shown.leaders.value == "Compatibility with the ideal order, Compat(p=0.8)"
-    assert shown.leaders.sentence.startswith("alphabetical leads with 1.00; ")
+    assert shown.leaders.sentence.startswith(
+        "All 3 systems could still be first; alphabetical is on top with 1.00"
+    )
     assert shown.leaders.sentence.endswith("over 3 judged topics.")
     hidden = overview(Dashboard.of(campaign), blind=True)
     assert hidden.leaders is not None
@@ -308,3 +310,18 @@ def test_head_is_that_of_the_status(store: Store) -> None:
     judge(campaign, 5)
     dashboard = Dashboard.of(campaign)
     assert overview(dashboard).head == head_of(campaign.id, dashboard.watch.look())
+
+
+@pytest.mark.parametrize(
+    ("rivals", "systems", "said"),
+    [
+        (1, 1, "a is the only system, with .50"),
+        (1, 5, "a leads with .50; no other system could still be first"),
+        (3, 5, "a leads with .50; 3 of 5 systems could still be first"),
+        (5, 5, "All 5 systems could still be first; a is on top with .50"),
+    ],
+)
+def test_no_system_is_called_the_leader_while_all_could_be_first(
+    rivals: int, systems: int, said: str
+) -> None:
+    assert who_leads("a", ".50", rivals, systems) == said

@@ -166,7 +166,7 @@ def test_the_leaderboard_begins_with_its_answer_in_words(tmp_path: Path) -> None
 
         page = manager.get(f"/manage/{campaign.id}/leaderboard").text
         assert re.search(
-            r'<p class="lead" dir="auto">run_\d\d leads; \d+ of 25 systems could still be first', page
+            r'<p class="lead" dir="auto">All 25 systems could still be first; run_\d\d is on top\.', page
         )
         assert page.index("Compatibility with the ideal order") < page.index("<code>Compat(p=0.8)</code>")
         assert "Show all 25 systems" in page

@@ -12,7 +12,6 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.evaluation import measures_of
 from duelpool.evaluation.side_by_side import RowBySide, SideBySide, side_by_side
 from duelpool.evaluation.systems import SystemBoard, SystemRow
-from duelpool.frames import counted
 from duelpool.leaderboard.charts import (
     board_strips,
     history_chart,
@@ -28,6 +27,7 @@ from duelpool.web.manage import systems
 from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import ManageCaller, Viewing
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
+from duelpool.web.manage.overview.glance import who_leads
 from duelpool.web.manage.paging import SortColumn, in_order
 from duelpool.web.manage.showing import asked_for, show
 
@@ -107,7 +107,8 @@ def _run_values(caller: ManageCaller) -> dict[str, Any]:
             "found": len(found),
             "rows": _first(found, asked),
             "title_of": measures_of(asked["measure"], {})[0].title,
-            "sentence": _sentence(ranked[0], sum(row.could_be_first for row in board.rows), len(ranked))
+            "sentence": who_leads(ranked[0], "", sum(row.could_be_first for row in board.rows), len(ranked))
+            + "."
             if ranked
             else "",
             "drawn": board_strips(board.rows, board.measure) if board.rows else {},
@@ -124,15 +125,6 @@ def _run_values(caller: ManageCaller) -> dict[str, Any]:
     except DuelpoolError as error:
         values["trouble"] = str(error)
     return values
-
-
-def _sentence(leader: str, rivals: int, systems: int) -> str:
-    """Return who leads, and how many could still be first."""
-    if systems == 1:
-        return f"{leader} is the only system."
-    if rivals <= 1:
-        return f"{leader} leads; no other system could still be first."
-    return f"{leader} leads; {rivals:,} of {counted(systems, 'system')} could still be first."
 
 
 def _thinned(history: History) -> History:
@@ -223,7 +215,7 @@ def _shown(board: SystemBoard, asked: Mapping[str, str]) -> BoardShown:
     rivals = sum(row.first_rank == 1 for row in board.rows)
     return BoardShown(
         board,
-        _sentence(board.order[0], rivals, len(board.rows)),
+        f"{who_leads(board.order[0], '', rivals, len(board.rows))}.",
         _first(in_order(rows, SYSTEM_COLUMNS, asked["order"]), asked),
         len(rows),
         system_strips(board.rows),

@@ -156,10 +156,10 @@ def leaders(dashboard: Dashboard, blind: bool) -> Leaders | None:
 
 def _of_systems(board: SystemBoard) -> Leaders:
     first = board.rows[0]
-    led = "leads" if first.win_rate is None else f"leads with {100 * first.win_rate:.0f} % of its votes"
+    won = "" if first.win_rate is None else f"{100 * first.win_rate:.0f} % of its votes"
     rivals = sum(row.first_rank == 1 for row in board.rows)
     over = f"{counted(board.votes, 'vote')} on {counted(board.questions, 'question')}"
-    sentence = f"{first.system} {led}{_could_be_first(rivals, len(board.rows))}, over {over}."
+    sentence = f"{who_leads(first.system, won, rivals, len(board.rows))}, over {over}."
     rows = [Leader(row.ranks, row.system, row.win_rate) for row in board.rows[:LEADERS_SHOWN]]
     return Leaders(sentence, "Possible ranks, and the share of votes won", rows)
 
@@ -167,21 +167,27 @@ def _of_systems(board: SystemBoard) -> Leaders:
 def _of_runs(board: Board) -> Leaders:
     first = board.rows[0]
     rivals = sum(row.could_be_first for row in board.rows)
-    led = "leads" if first.mean is None else f"leads with {_short(first.mean)}"
+    mean = "" if first.mean is None else _short(first.mean)
     over = counted(board.topics, "judged topic")
-    sentence = f"{first.run} {led}{_could_be_first(rivals, len(board.rows))}, over {over}."
+    sentence = f"{who_leads(first.run, mean, rivals, len(board.rows))}, over {over}."
     rows = [Leader(str(row.place), row.run, row.mean) for row in board.rows[:LEADERS_SHOWN]]
     title = measures_of(board.measure, {})[0].title
     return Leaders(sentence, f"{title}, {board.measure}" if title else board.measure, rows)
 
 
-def _could_be_first(rivals: int, systems: int) -> str:
-    """Return how many systems could still be first, as the end of a sentence."""
+def who_leads(first: str, score: str, rivals: int, systems: int) -> str:
+    """Return who leads, with what, and how many could still be first, without a full stop.
+
+    None leads where all could be first.
+    """
+    by = f" with {score}" if score else ""
     if systems == 1:
-        return ""
+        return f"{first} is the only system{by and ','}{by}"
+    if rivals >= systems:
+        return f"All {systems:,} systems could still be first; {first} is on top{by}"
     if rivals <= 1:
-        return "; no other could still be first"
-    return f"; {rivals:,} of {systems:,} could still be first"
+        return f"{first} leads{by}; no other system could still be first"
+    return f"{first} leads{by}; {rivals:,} of {systems:,} systems could still be first"
 
 
 def _short(value: float) -> str:
