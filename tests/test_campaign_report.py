@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, Dialog
 from typer.testing import CliRunner
 
+from duelpool import campaign_report
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import Spared, chapters, facts
 from duelpool.cli import app
+from duelpool.leaderboard.live import Board, BoardRow
 from duelpool.records import Pool, Topic
 from duelpool.report import Chapter, Fact, Table, html_page
 from duelpool.report.charts import ChartRow, Mark, interval_chart
@@ -164,3 +166,19 @@ def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Pat
     spared = Spared(2, True, 100, 1100)
     assert spared.in_words(paid).endswith("1,000 (91 %) were spared, about 240.00 USD.")
     assert Spared(1, False, 7, 6).in_words(paid) == "So far it took 7 judgments; every pair once would be 6."
+
+
+@pytest.mark.parametrize(
+    ("could", "said"),
+    [
+        ((True, False, False), "a leads by RR over 4 topics: every other run is significantly below it."),
+        ((True, True, False), "a leads by RR over 4 topics, but 1 run could still be first: b."),
+        ((True, True, True), "All 3 runs could still be first by RR over 4 topics; a is on top."),
+    ],
+)
+def test_no_run_is_called_the_leader_while_all_could_be_first(could: tuple[bool, ...], said: str) -> None:
+    rows = tuple(
+        BoardRow(at + 1, run, 0.5 - at / 10, None, None, 4, first)
+        for at, (run, first) in enumerate(zip("abc", could, strict=True))
+    )
+    assert campaign_report._who_leads(Board("RR", rows, 4, 4, None, None, ())) == said

@@ -96,6 +96,8 @@ def _who_leads(board: Board) -> str:
         return f"{first.run} is the only run; its mean {over} is {first.mean or 0:.3f}."
     if not rivals:
         return f"{first.run} leads {over}: every other run is significantly below it."
+    if len(rivals) == len(others) > 1:
+        return f"All {len(board.rows):,} runs could still be first {over}; {first.run} is on top."
     named = ", ".join(rivals[:NAMED]) + (f" and {len(rivals) - NAMED} more" if len(rivals) > NAMED else "")
     return f"{first.run} leads {over}, but {counted(len(rivals), 'run')} could still be first: {named}."
 
