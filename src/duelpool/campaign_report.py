@@ -97,7 +97,7 @@ def _who_leads(board: Board) -> str:
     if not rivals:
         return f"{first.run} leads {over}: every other run is significantly below it."
     if len(rivals) == len(others) > 1:
-        return f"All {len(board.rows):,} runs could still be first {over}; {first.run} is on top."
+        return f"All {counted(len(board.rows), 'run')} could still be first {over}; {first.run} is on top."
     named = ", ".join(rivals[:NAMED]) + (f" and {len(rivals) - NAMED} more" if len(rivals) > NAMED else "")
     return f"{first.run} leads {over}, but {counted(len(rivals), 'run')} could still be first: {named}."
 
