@@ -104,7 +104,7 @@ class Client:
         return self._get("/topic", topic=topic)
 
     def pairs(self, **options: Any) -> Iterator[dict[str, Any]]:
-        """Yield the judged pairs; options are topic, assessor and limit."""
+        """Yield the judged pairs; options are topic, assessor, order and limit."""
         return self._rows("/pairs", options)
 
     def pair(self, topic: str, a: str, b: str) -> dict[str, Any]:
@@ -128,11 +128,11 @@ class Client:
         return self._get("/agreement", report=",".join(report), **options)
 
     def ledger(self, **options: Any) -> Iterator[dict[str, Any]]:
-        """Yield the ledger, the newest entry first; options are assessor and limit."""
+        """Yield the ledger, the newest entry first; options are assessor, order and limit."""
         return self._rows("/ledger", options)
 
     def log(self, **options: Any) -> Iterator[dict[str, Any]]:
-        """Yield the log, the newest line first; options are topic, assessor, event and limit."""
+        """Yield the log, the newest line first; options are topic, assessor, event, order and limit."""
         return self._rows("/log", options)
 
     def export(self, form: str) -> Iterator[bytes]:

@@ -61,7 +61,11 @@ def test_all_reports_fit_the_terminal(votes: Path) -> None:
 
 def test_json_csv_and_plot(votes: Path, tmp_path: Path) -> None:
     found = json.loads(run(votes, "--json"))
-    assert [each["statistic"] for each in found] == list(STATISTICS)
+    assert [each["statistic"] for each in found] == [*STATISTICS, "verdict"]
+    said = [row[0] for row in found[-1]["rows"]]
+    assert said
+    assert said[0].split(":")[0] in run(votes).replace("\n", " ")
+    assert [each["statistic"] for each in json.loads(run(votes, "--json", "-r", "left"))] == ["left"]
     summary = found[0]["rows"][0]
     assert summary["votes"] == 7
     assert summary["agreement"] == pytest.approx(2 / 5)

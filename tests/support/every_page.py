@@ -22,7 +22,7 @@ from duelpool.leaderboard.scoring import runs_of
 from duelpool.store import log
 from duelpool.web.setup.keys import setup_address, setup_key
 from duelpool.webhooks import setting_up
-from support.managed import key_for
+from support.managed import DASHBOARD, key_for
 from support.realistic import PASSAGES, RealisticSite, questions, worker_names
 
 PASSWORD = "correct horse battery"
@@ -230,21 +230,7 @@ def _findings(tour: Tour, page: Page) -> None:
 
 
 PAGES: dict[str, Opener] = {
-    **{
-        name: _of_passages(name)
-        for name in (
-            "overview",
-            "leaderboard",
-            "topics",
-            "pairs",
-            "assessors",
-            "agreement",
-            "money",
-            "llm",
-            "log",
-            "export",
-        )
-    },
+    **{name: _of_passages(name) for name in DASHBOARD},
     "leaderboard-baseline": _of_passages("leaderboard?baseline=bm25base_p&tag=health"),
     "topic": _topic,
     "pair": _pair,

@@ -206,18 +206,21 @@ RECIPES: dict[str, Recipe] = {
         READING, {"state": ("any", "open", "done"), "search": ("", "o"), "cursor": CURSOR}
     ),
     "GET /manage/{campaign}/pairs": Recipe(
-        READING, {"topic": TOPICS_THERE, "assessor": PEOPLE, "cursor": CURSOR}
+        READING, {"topic": TOPICS_THERE, "assessor": PEOPLE, "order": ("", "-topic"), "cursor": CURSOR}
     ),
     "GET /manage/{campaign}/assessors": Recipe(
         READING, {"order": ("came", "tests"), "state": ("any", "excluded"), "cursor": CURSOR}
     ),
-    "GET /manage/{campaign}/money": Recipe(READING, {"assessor": PEOPLE, "cursor": CURSOR}),
+    "GET /manage/{campaign}/money": Recipe(
+        READING, {"assessor": PEOPLE, "order": ("", "amount", "-entry"), "cursor": CURSOR}
+    ),
     "GET /manage/{campaign}/log": Recipe(
         READING,
         {
             "topic": TOPICS_THERE,
             "assessor": PEOPLE,
             "event": ("", "judgment", "retraction"),
+            "order": ("", "-time", "topic", "assessor"),
             "cursor": CURSOR,
             "deeds": CURSOR,
         },
@@ -284,7 +287,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "GET /api/v1/campaigns/{campaign}/topic": Recipe(READING, {"topic": TOPICS_THERE}),
     "GET /api/v1/campaigns/{campaign}/pairs": Recipe(
-        READING, {**PAGED, "topic": ("", *TOPICS_THERE), "assessor": ("", *PEOPLE)}
+        READING, {**PAGED, "topic": ("", *TOPICS_THERE), "assessor": ("", *PEOPLE), "order": ("", "topic")}
     ),
     "GET /api/v1/campaigns/{campaign}/pair": Recipe(
         READING, {"topic": ("one",), "a": ("{{a}}", *ITEMS), "b": ("{{b}}", *ITEMS)}
@@ -305,9 +308,18 @@ RECIPES: dict[str, Recipe] = {
         },
         weight=0.1,
     ),
-    "GET /api/v1/campaigns/{campaign}/ledger": Recipe(READING, {**PAGED, "assessor": ("", *PEOPLE)}),
+    "GET /api/v1/campaigns/{campaign}/ledger": Recipe(
+        READING, {**PAGED, "assessor": ("", *PEOPLE), "order": ("", "-amount", "assessor")}
+    ),
     "GET /api/v1/campaigns/{campaign}/log": Recipe(
-        READING, {**PAGED, "topic": ("", "one"), "assessor": ("", "anna"), "event": ("", "judgment")}
+        READING,
+        {
+            **PAGED,
+            "topic": ("", "one"),
+            "assessor": ("", "anna"),
+            "event": ("", "judgment"),
+            "order": ("", "-assessor", "time"),
+        },
     ),
     "GET /api/v1/campaigns/{campaign}/export/{form}": Recipe(("manager", "link", "token")),
     "GET /api/v1/campaigns/{campaign}/deeds": Recipe(READING, PAGED),

@@ -16,8 +16,11 @@ from duelpool.records import Pool, Topic
 from duelpool.store import Store, holdings, schema
 from duelpool.web.access.links import Links
 from duelpool.web.manage.keys import manager_key
+from duelpool.web.manage.showing import PAGES
 from support.campaigns import Knows, make_campaign
 
+DASHBOARD = tuple(name for name, _ in PAGES)
+"""The pages of the dashboard that its menu has."""
 TOPICS = ("one", "two", "three")
 POOLS = [Pool(topic, tuple("abcdefgh"[: 8 - at])) for at, topic in enumerate(TOPICS)]
 

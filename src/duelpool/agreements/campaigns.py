@@ -151,7 +151,13 @@ class Agreements:
         self, names: Iterable[str] = (), criterion: str = "", options: AgreementOptions | None = None
     ) -> tuple[Finding, ...]:
         """Return statistics by name, all of them where none is named, of all criteria or of one."""
-        return self._looked((tuple(names), criterion, options or AgreementOptions())).findings
+        return self.current(names, criterion, options).findings
+
+    def current(
+        self, names: Iterable[str] = (), criterion: str = "", options: AgreementOptions | None = None
+    ) -> Looked:
+        """Return statistics by name with the votes behind them, and the verdict on these votes."""
+        return self._looked((tuple(names), criterion, options or AgreementOptions()))
 
     def look(self, criterion: str = "", options: AgreementOptions | None = None) -> Looked:
         """Return all statistics; for very many votes those of the last look, while newer ones are worked in."""

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from duelpool.agreements.assessors import Assessor, left_share
 from duelpool.agreements.coefficients import fleiss_kappa
-from duelpool.agreements.findings import AgreementOptions
+from duelpool.agreements.findings import AgreementOptions, Finding
 from duelpool.agreements.shares import Counts
 from duelpool.agreements.statistics import counts_of, parts_of, records_of
 from duelpool.agreements.votes import Votes
 from duelpool.frames import counted
 from duelpool.records import Kind
+from duelpool.report import Table
 from duelpool.shares import Share
 
 ENOUGH = 30
@@ -72,6 +73,12 @@ def verdict(votes: Votes, options: AgreementOptions | None = None) -> tuple[str,
     return (*sentences, *_about_sides(some), *caution)
 
 
+def as_finding(sentences: Sequence[str]) -> Finding:
+    """Return a verdict as one more statistic, a sentence a row."""
+    table = Table(("sentence",), tuple((each,) for each in sentences))
+    return Finding("verdict", "Verdict", table, needs="" if sentences else "There are no votes.")
+
+
 def _unit(kind: Kind) -> str:
     return "item" if kind is Kind.GRADE else "pair"
 
@@ -124,7 +131,7 @@ def _about_people(people: Sequence[Assessor], chance: float, all_of_them: float)
     names = ", ".join(poor[:_NAMED]) + (f" and {len(poor) - _NAMED} more" if len(poor) > _NAMED else "")
     verb = "is" if len(poor) == 1 else "are"
     return [
-        f"{len(poor):,} of {counted(len(known), 'assessor')} {verb} no better than chance{rest}: {names}."
+        f"{len(poor):,} of {counted(len(known), 'assessor')} {verb} no better than chance: {names}{rest}."
     ]
 
 

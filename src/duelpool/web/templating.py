@@ -19,6 +19,8 @@ from duelpool.web.server.guard import status_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
+CARD_WIDTHS = (30, 40, 60)
+"""Widths in rem below which the rows of a table become cards: its class is `fit-` and the width."""
 LONG_CACHE = "public, max-age=31536000, immutable"
 SHORT_CACHE = "no-cache"
 
@@ -53,7 +55,15 @@ def _static_files() -> dict[str, bytes]:
         for path in sorted(STATIC.rglob("*"))
         if path.is_file()
     }
+    files["cards.css"] = _for_every_width(files["cards.css"].decode()).encode()
     return {**files, "charts.css": charts.style().encode()}  # the report has the same
+
+
+def _for_every_width(rules: str) -> str:
+    """Return the rules of cards for every width: they are written for 60 rem, and a query takes no variable."""
+    return "".join(
+        rules.replace("60rem", f"{width}rem").replace("fit-60", f"fit-{width}") for width in CARD_WIDTHS
+    )
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from duelpool.agreements import STATISTICS, AgreementOptions, find
+from duelpool.agreements import STATISTICS, AgreementOptions, find, verdict
 from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.export_forms import FORMS
@@ -128,6 +128,7 @@ def test_lists_are_paged_and_figures_match_their_rows(letters: Campaign, client:
 
 def test_agreement_equals_the_statistics(letters: Campaign, client: Client) -> None:
     assert client.agreement()["votes"] == 0
+    assert client.agreement()["verdict"] == []
     judge(letters, 40, "pqrstu")
     votes = votes_of(letters)
     told = client.agreement()
@@ -137,6 +138,8 @@ def test_agreement_equals_the_statistics(letters: Campaign, client: Client) -> N
         finding = find(votes, each["statistic"], AgreementOptions(rows=50))
         assert each["rows"] == [list(row) for row in finding.table.rows]
         assert each["needs"] == finding.needs
+    assert told["verdict"] == list(verdict(votes, AgreementOptions(rows=50)))
+    assert told["verdict"]
     (some,) = client.agreement("assessors", rows=2)["findings"]
     assert len(some["rows"]) == 2
     for options in ({"criterion": "taste"}, {"cluster": "person"}):

@@ -22,14 +22,11 @@ from duelpool_reproduce.assessor_study import simulated_study
 from support.accessibility import look_with_axe
 from support.browsing import People, Person, Site
 from support.campaigns import make_campaign
-from support.managed import RUNS, judge, key_for, managed, run, state_of
+from support.managed import DASHBOARD, RUNS, judge, key_for, managed, run, state_of
 from support.xss import PAYLOADS
 
 _NUMBERS = itertools.count()
-PAGES = (
-    *("overview", "leaderboard", "topics", "topic?topic=one", "pairs", "pair?topic=one&a=a&b=b", "assessors"),
-    *("assessor?assessor=p", "agreement", "money", "llm", "log", "export", "settings"),
-)
+PAGES = (*DASHBOARD, "topic?topic=one", "pair?topic=one&a=a&b=b", "assessor?assessor=p")
 
 
 class Manager:
@@ -111,7 +108,7 @@ def test_a_phase_is_rewound_after_a_preview_of_the_cost(manager: Manager, letter
     first.locator("input[name=reason]").fill("a new guide")
     first.locator("button").click()
     assert manager.step().startswith("Sets aside")
-    assert "rewind" in letters_log(manager)
+    assert "rewound" in letters_log(manager)
     assert any(line.event == "rewind" for line in letters.live.state("one").lines)
 
 
@@ -227,13 +224,73 @@ def test_a_table_is_filtered_at_once_and_keeps_its_address(manager: Manager, let
     assert not page.locator(".asking button").is_visible()
     page.select_option("select[name=event]", "judgment")
     page.wait_for_url("**/log?event=judgment")
-    page.wait_for_function("() => !document.querySelector('#rows').textContent.includes('phase-closed')")
-    page.fill("input[name=topic]", "one")
-    page.press("input[name=topic]", "Enter")
-    page.wait_for_url("**/log?topic=one&event=judgment")
+    page.wait_for_function("() => !document.querySelector('#rows').textContent.includes(' closed, ')")
+    page.fill("input[name=topic]", "QUESTION O")  # a part of the question's words, while it is typed
+    page.wait_for_url("**/log?topic=QUESTION+O&event=judgment")
+    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
     assert page.locator("#rows tbody tr").count() > 0
     page.reload()
     assert page.input_value("select[name=event]") == "judgment"
+
+
+def test_a_head_sorts_in_place_and_a_card_unfolds(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 30)
+    page = manager.page
+    manager.go("assessors")
+    names = page.locator("#rows tbody th a")
+    page.click("[data-sort=name]")
+    page.wait_for_selector("th[aria-sort=ascending] [data-sort=name]")
+    assert names.all_inner_texts() == ["anna", "ben", "cleo"]
+    assert page.evaluate("document.activeElement.dataset.sort") == "name"  # the keyboard stays where it was
+    page.keyboard.press("Enter")
+    page.wait_for_selector("th[aria-sort=descending] [data-sort=name]")
+    assert names.all_inner_texts() == ["cleo", "ben", "anna"]
+    assert "order=-name" in page.url
+    assert page.input_value(".asking [name=order]") == "-name"  # a filter keeps it
+    page.fill("input[name=search]", "n")
+    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length === 2")
+    assert names.all_inner_texts() == ["ben", "anna"]
+    assert not page.locator("[data-fold]").first.is_visible()
+    page.set_viewport_size({"width": 390, "height": 800})
+    fold, folded = page.locator("[data-fold]").first, page.locator("#rows tbody tr:first-child .less").first
+    assert not folded.is_visible()
+    fold.click()
+    assert folded.is_visible()
+    assert fold.get_attribute("aria-expanded") == "true"
+    fold.click()
+    assert not folded.is_visible()
+    for path, sort in (("log", "topic"), ("pairs", "topic")):
+        page.set_viewport_size({"width": 1280, "height": 800})
+        manager.go(path)
+        page.click(f"[data-sort={sort}]")
+        page.wait_for_selector(f"th[aria-sort] [data-sort={sort}]")
+
+
+def test_the_fields_of_a_comparison_come_with_its_baseline(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 30)
+    manager.go("leaderboard")
+    page = manager.page
+    assert not page.locator("select[name=test]").is_visible()
+    page.select_option("select[name=baseline]", "shuffled")
+    assert page.locator("select[name=test]").is_visible()
+    page.wait_for_selector("#leaderboard [data-sort=p]")
+    page.select_option("select[name=test]", "wilcoxon")
+    page.wait_for_url("**test=wilcoxon**")
+    page.select_option("select[name=baseline]", "")
+    assert not page.locator("select[name=correction]").is_visible()
+
+
+def test_no_blank_is_underlined_before_an_id(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 30)
+    for path in ("topics", "pairs", "log", "assessor?assessor=anna"):
+        manager.go(path)
+        lines = manager.page.eval_on_selector_all(
+            "a.named, a.duel", "all => all.map(each => getComputedStyle(each).textDecorationLine)"
+        )
+        assert lines
+        assert set(lines) == {"none"}, path
+        words = manager.page.locator("a .first-words").first
+        assert words.evaluate("each => getComputedStyle(each).textDecorationLine") == "underline"
 
 
 @pytest.mark.long

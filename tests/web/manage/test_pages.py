@@ -7,30 +7,16 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import Connection, insert
 from starlette.testclient import TestClient
 
-from duelpool.store import open_store
+from duelpool.store import open_store, schema
 from duelpool.web.server.guard import CSP
 from duelpool.web.templating import TEMPLATES
-from support.managed import judge, key_for, managed, run
+from support.managed import DASHBOARD, judge, key_for, managed, run
 from support.visitors import ORIGIN, served
 
-PAGES = (
-    *(
-        "overview",
-        "leaderboard",
-        "topics",
-        "pairs",
-        "assessors",
-        "agreement",
-        "money",
-        "llm",
-        "log",
-        "export",
-        "settings",
-    ),
-    "topic?topic=one",
-)
+PAGES = (*DASHBOARD, "topic?topic=one")
 STEPS = (
     "blind",
     "settings",
@@ -247,17 +233,154 @@ def test_the_win_matrix_is_ordered_best_first(app: FastAPI) -> None:
     assert 'class="lost"' not in rows[0]  # the best item lost to none: all judged correctly
 
 
-PLURALS = (
-    r"\}\}\s+(topics|judgments|pairs|items|times|levels|votes|assessors|questions|minutes|comparisons)\b"
+NOUNS = (
+    *(
+        "topic",
+        "judgment",
+        "pair",
+        "item",
+        "time",
+        "level",
+        "vote",
+        "assessor",
+        "question",
+        "minute",
+        "comparison",
+    ),
+    *(
+        "file",
+        "system",
+        "attempt",
+        "request",
+        "token",
+        "assignment",
+        "statistic",
+        "run",
+        "line",
+        "day",
+        "hour",
+    ),
 )
+PLURALS = rf"\}}\}}\s+(more )?(({'|'.join(NOUNS)})s|strategies|queries)\b|\"({'|'.join(NOUNS)})\" if "
 
 
 def test_no_number_stands_before_a_fixed_plural() -> None:
-    """`1 topics` can't be written: a number and its noun come from the filter `counted`."""
-    templates = TEMPLATES / "manage"
+    """`1 topics` can't be written, on any page: a number and its noun come from the filter `counted`."""
     wrong = [
-        f"{path.name}: {found.group()}"
-        for path in sorted(templates.glob("*.html"))
+        f"{path.relative_to(TEMPLATES)}: {found.group()}"
+        for path in sorted(TEMPLATES.rglob("*.html"))
         for found in re.finditer(PLURALS, path.read_text(encoding="utf-8"))
     ]
     assert not wrong
+
+
+# ---- orders and filters of the log and the ledger
+
+
+def _column(text: str, label: str, name: str = "Log") -> list[str]:
+    """Return what the cells of a column hold, without marks."""
+    body = text.partition(f'aria-label="{name}"')[2].partition("</table>")[0]
+    cells = re.findall(rf'data-is="{re.escape(label)}"[^>]*>(.*?)</td>', body)
+    return [re.sub(r"<[^>]*>", "", cell).strip() for cell in cells]
+
+
+def _all_rows(manager: TestClient, address: str, label: str, **query: str) -> list[str]:
+    """Return a column of all pages, one after the other."""
+    rows, following = [], ""
+    for _ in range(60):
+        text = manager.get(following or address, params=None if following else query).text
+        rows += _column(text, label)
+        more = re.search(r'rel="next" href="([^"]*)"', text.partition('id="deeds"')[0])
+        if more is None:
+            return rows
+        following = more.group(1).replace("&amp;", "&")
+    raise AssertionError("the pages have no end")
+
+
+@pytest.mark.parametrize("order", ["", "time", "-time", "topic", "-topic", "assessor", "-assessor"])
+def test_the_log_has_each_line_once_in_every_order(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    campaign = ids(app)["rows"]
+    manager, address = person(app, campaign), f"/manage/{campaign}/log"
+    whole = sorted(zip(*(_all_rows(manager, address, each) for each in ("Topic", "Line")), strict=True))
+    monkeypatch.setattr("duelpool.web.manage.pages.ROWS", 7)
+    topics, lines, people = (
+        _all_rows(manager, address, each, order=order) for each in ("Topic", "Line", "Assessor")
+    )
+    assert sorted(zip(topics, lines, strict=True)) == whole
+    if order.removeprefix("-") == "topic":
+        assert topics == sorted(topics, reverse=order.startswith("-"))
+    elif order.removeprefix("-") == "assessor":
+        named = [each for each in people if each != "–"]
+        assert people == [*sorted(named, reverse=order.startswith("-")), *["–"] * (len(people) - len(named))]
+    else:  # within a topic, lines count up
+        first = [int(line) for topic, line in zip(topics, lines, strict=True) if topic == topics[0]]
+        assert first == sorted(first, reverse=order != "-time")
+
+
+def test_the_log_is_filtered_by_parts_of_words_and_names(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    manager, address = person(app, campaign), f"/manage/{campaign}/log"
+    asked = {"topic": "ESTION TW", "assessor": "EN", "event": "judgment"}
+    assert set(_all_rows(manager, address, "Assessor", **asked)) == {"ben"}
+    assert all("two" in each for each in _all_rows(manager, address, "Topic", **asked))
+    assert set(_all_rows(manager, address, "Assessor", assessor="n")) == {"anna", "ben"}
+    for nothing in ({"topic": "nowhere"}, {"assessor": "nobody"}):
+        assert "No line of the log matches" in manager.get(address, params=nothing).text
+    assert manager.get(address, params={"order": "colour"}).status_code == 400
+    assert (
+        manager.get(address, params={"order": "topic", "cursor": "WyJ4IiwgMS4wLCAieCIsIDFd"}).status_code
+        == 422
+    )
+
+
+def test_the_ledger_has_each_entry_once_in_every_order(tmp_path: Path) -> None:
+    """Entries that are alike come the newest first, on the page and in the API."""
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = managed(store)
+        entries = [(f"worker {at % 4}", ("reward", "fee")[at % 2], 10 * (at % 3)) for at in range(23)]
+
+        def pay(connection: Connection, now: float) -> None:
+            for at, (assessor, entry, amount) in enumerate(entries):
+                connection.execute(
+                    insert(schema.ledger).values(
+                        campaign=campaign.id,
+                        assessor=assessor,
+                        entry=entry,
+                        amount=amount,
+                        time=now + at,
+                        reason="",
+                    )
+                )
+
+        for name in sorted({each[0] for each in entries}):
+            campaign.enrol(name, "crowd")
+        store.write(pay)
+    places = range(len(entries))
+    keys = {
+        "time": lambda at: -at,
+        "amount": lambda at: (-entries[at][2], -at),
+        "assessor": lambda at: (entries[at][0], -at),
+        "entry": lambda at: (entries[at][1], -at),
+        "-time": lambda at: at,
+        "-amount": lambda at: (entries[at][2], -at),
+    }
+    with served(tmp_path / "c.db") as application:
+        manager = TestClient(application, base_url=ORIGIN)
+        manager.get(f"/manage/{campaign.id}", params={"key": key_for(application, campaign.id)})
+        for order, key in keys.items():
+            rows, query = [], {"order": order, "limit": "5"}
+            while query:
+                page = manager.get(f"/api/v1/campaigns/{campaign.id}/ledger", params=query).json()
+                rows += [(row["assessor"], row["entry"], row["amount"]) for row in page["rows"]]
+                query = {**query, "cursor": page["next"]} if page["next"] else {}
+            assert rows == [entries[at] for at in sorted(places, key=key)], order
+        address = f"/manage/{campaign.id}/money"
+        shown = manager.get(address, params={"assessor": "KER 2", "order": "amount"}).text
+        assert _column(shown, "Amount", "Ledger") == sorted(_column(shown, "Amount", "Ledger"), reverse=True)
+        assert len(_column(shown, "Amount", "Ledger")) == 6
+        assert shown.count(">worker 2</a>") == 6
+        assert "No entry matches" in manager.get(address, params={"assessor": "100%_"}).text
+        assert manager.get(address, params={"order": "colour"}).status_code == 400
+        assert manager.get(address, params={"order": "amount", "cursor": "WzVd"}).status_code == 422

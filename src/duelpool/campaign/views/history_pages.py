@@ -1,13 +1,13 @@
-"""Pages of the log and of the ledger, the newest entry first."""
+"""Pages of the log and of the ledger, the newest entry first or in another order."""
 
 import bisect
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, func, select, tuple_
 
 from duelpool.campaign.views.exports import line_to_json
 from duelpool.campaign.views.watch import Watch
@@ -16,6 +16,13 @@ from duelpool.store.log import Line
 
 LinePlace = tuple[float, str, int]
 """A line's place among the lines of all topics: its time, its topic and its seq."""
+LEDGER_ORDERS: Mapping[str, ColumnElement[Any]] = {
+    "time": schema.ledger.c.id,
+    "amount": schema.ledger.c.amount,
+    "assessor": schema.ledger.c.assessor,
+    "entry": schema.ledger.c.entry,
+}
+"""What the ledger is sorted by; entries that are alike come the newest first."""
 _ROWS_AT_ONCE = 200
 
 
@@ -33,16 +40,32 @@ class LedgerEntry:
 
 
 def ledger_entries(
-    tx: Reading, limit: int, *, before: int | None = None, assessor: str = ""
+    tx: Reading,
+    limit: int,
+    *,
+    order: str = "time",
+    falling: bool = True,
+    behind: tuple[Any, int] | None = None,
+    assessor: str = "",
+    search: str = "",
 ) -> list[LedgerEntry]:
-    """Return up to `limit` entries with an id below `before`; of one assessor where one is named."""
-    columns = schema.ledger.c
+    """Return up to `limit` entries in an order, `behind` the entry with this value and id.
+
+    They are of one assessor where one is named, or of those whose names have the words of `search`.
+    """
+    columns, column = schema.ledger.c, LEDGER_ORDERS[order]
     query = select(schema.ledger).where(columns.campaign == tx.campaign)
     if assessor:
         query = query.where(columns.assessor == assessor)
-    if before is not None:
-        query = query.where(columns.id < before)
-    rows = tx.connection.execute(query.order_by(columns.id.desc()).limit(limit))
+    if search:
+        query = query.where(func.lower(columns.assessor).contains(search.lower(), autoescape=True))
+    if behind is not None:
+        value, last = behind
+        further = column < value if falling else column > value
+        query = query.where(further | ((column == value) & (columns.id < last)))
+    rows = tx.connection.execute(
+        query.order_by(column.desc() if falling else column.asc(), columns.id.desc()).limit(limit)
+    )
     return [
         LedgerEntry(
             id=row.id,
@@ -57,21 +80,26 @@ def ledger_entries(
     ]
 
 
-def newest_lines(
+def lines_by_time(
     watch: Watch,
     topics: Collection[str],
     limit: int,
     *,
-    before: LinePlace | None = None,
+    behind: LinePlace | None = None,
     wanted: Callable[[Line], bool],
+    oldest_first: bool = False,
 ) -> list[LinePlace]:
-    """Return the places of up to `limit` lines before a place that are wanted."""
-    newest = heapq.merge(*(_backwards(watch, topic, before, wanted) for topic in topics), reverse=True)
-    return list(itertools.islice(newest, limit))
+    """Return the places of up to `limit` lines that are wanted, behind a place in this order."""
+    each = (_places(watch, topic, behind, wanted, oldest_first) for topic in topics)
+    return list(itertools.islice(heapq.merge(*each, reverse=not oldest_first), limit))
 
 
-def _backwards(
-    watch: Watch, topic: str, before: LinePlace | None, wanted: Callable[[Line], bool]
+def _places(
+    watch: Watch,
+    topic: str,
+    behind: LinePlace | None,
+    wanted: Callable[[Line], bool],
+    oldest_first: bool,
 ) -> Iterator[LinePlace]:
     """Yield the places of a topic's lines.
 
@@ -79,10 +107,12 @@ def _backwards(
     """
     lines = watch.state_of(topic, lambda state: state.lines)
     times = list(itertools.accumulate((line.time for line in lines), max))
-    end = len(times)
-    if before is not None:
-        end = bisect.bisect_left(range(end), before, key=lambda at: (times[at], topic, lines[at].seq))
-    for at in range(end - 1, -1, -1):
+    places = range(len(times))
+    if behind is not None:
+        cut = bisect.bisect_right if oldest_first else bisect.bisect_left
+        at = cut(places, behind, key=lambda at: (times[at], topic, lines[at].seq))
+        places = places[at:] if oldest_first else places[:at]
+    for at in places if oldest_first else reversed(places):
         if wanted(lines[at]):
             yield times[at], topic, lines[at].seq
 

@@ -1,7 +1,7 @@
 """One tally of what people did: per assessor, per pair and per topic, and what of it counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duelpool.campaign.log.replay import CountedLines, TopicState, counted, usable
@@ -99,8 +99,10 @@ class _Tally:
     timed: int = 0
 
 
-def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tuple[PairTally, ...]:
-    """Return a topic's judged pairs by their ids, without test pairs; with a name, those of one assessor."""
+def pairs_of(
+    state: TopicState, topic: str, assessors: Collection[str] | None = None
+) -> tuple[PairTally, ...]:
+    """Return a topic's judged pairs by their ids, without test pairs; with names, those that one of these judged."""
     tallies: dict[tuple[str, str], _Tally] = {}
     for line in state.lines:
         judgment = line.judgment
@@ -130,7 +132,7 @@ def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tupl
             seconds=tally.seconds / tally.timed if tally.timed else None,
         )
         for (a, b), tally in sorted(tallies.items())
-        if assessor is None or assessor in tally.people
+        if assessors is None or not tally.people.isdisjoint(assessors)
     )
 
 

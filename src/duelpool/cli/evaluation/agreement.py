@@ -20,6 +20,7 @@ from duelpool.agreements import (
 from duelpool.agreements.campaigns import votes_of
 from duelpool.agreements.shares import Cluster
 from duelpool.agreements.system_orders import votes_between_systems
+from duelpool.agreements.verdict import as_finding
 from duelpool.cli.opening import opened, working
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import print_json, tell, tell_notices
@@ -154,7 +155,7 @@ def _print(
 ) -> None:
     shown = [each for each in findings if each.table.rows]
     if form == "json":
-        value = [each.as_json() for each in findings]
+        value = [each.as_json() for each in (*findings, *(() if named else (as_finding(said),)))]
         if output is None:
             print_json(value)
         else:

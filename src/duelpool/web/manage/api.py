@@ -235,11 +235,23 @@ def topic(caller: Looking, topic: Wanted) -> TopicDetail:
 
 
 @router.get("/campaigns/{campaign}/pairs")
-def pairs(
-    caller: Looking, cursor: Cursor = "", limit: Limit = 50, topic: Text = "", assessor: Text = ""
+def pairs(  # noqa: PLR0917 (a route's query is its arguments)
+    caller: Looking,
+    cursor: Cursor = "",
+    limit: Limit = 50,
+    topic: Text = "",
+    assessor: Text = "",
+    order: Text = "",
 ) -> PairPage:
-    """The judged pairs, all of them or those of a topic or an assessor."""
-    return reading.pairs(caller.dashboard, cursor, limit, topic, assessor)
+    """The judged pairs, all of them or those of a topic or an assessor; order is topic, or the campaign's."""
+    return reading.pairs(
+        caller.dashboard,
+        cursor,
+        limit,
+        topics=reading.topic_named(caller.dashboard, topic),
+        assessors=reading.assessor_named(caller.dashboard, assessor),
+        order=order,
+    )
 
 
 @router.get("/campaigns/{campaign}/pair")
@@ -286,13 +298,15 @@ def agreement(  # noqa: PLR0917 (a route's query is its arguments)
     names = [name.strip() for name in report.split(",") if name.strip()]
     agreements = caller.dashboard.agreements
     options = agreement_options(cluster, tie_rate, rows)
-    return agreement_of(agreements.votes(), agreements.findings(names, criterion, options))
+    return agreement_of(agreements.current(names, criterion, options))
 
 
 @router.get("/campaigns/{campaign}/ledger")
-def ledger(caller: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Text = "") -> LedgerPage:
-    """The ledger, the newest entry first."""
-    return reading.ledger(caller.dashboard, cursor, limit, assessor)
+def ledger(
+    caller: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Text = "", order: Text = ""
+) -> LedgerPage:
+    """The ledger, the newest entry first; order is time, amount, assessor or entry, after - the other way round."""
+    return reading.ledger(caller.dashboard, cursor, limit, assessor, order)
 
 
 @router.get("/campaigns/{campaign}/log")
@@ -303,9 +317,18 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
     topic: Text = "",
     assessor: Text = "",
     event: Text = "",
+    order: Text = "",
 ) -> LogPage:
-    """The log, the newest line first."""
-    return reading.lines(caller.dashboard, cursor, limit, topic=topic, assessor=assessor, event=event)
+    """The log, the newest line first; order is time, topic or assessor, after - the other way round."""
+    return reading.lines(
+        caller.dashboard,
+        cursor,
+        limit,
+        topics=reading.topic_named(caller.dashboard, topic),
+        assessors=reading.assessor_named(caller.dashboard, assessor),
+        event=event,
+        order=order,
+    )
 
 
 @router.get(

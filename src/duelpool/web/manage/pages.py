@@ -116,8 +116,17 @@ def agreement(caller: Viewing) -> Response:
 @router.get("/manage/{campaign}/money")
 def money(caller: Viewing) -> Response:
     """Show the costs and the ledger."""
-    by = asked_for(caller, "assessor")
-    page = reading.ledger(caller.dashboard, asked_for(caller, "cursor"), ROWS, by)
+    asked = {name: asked_for(caller, name) for name in ("assessor", "order")}
+    who = asked["assessor"]
+    known = any(each.assessor == who for each in caller.dashboard.watch.look().assessors)
+    page = reading.ledger(
+        caller.dashboard,
+        asked_for(caller, "cursor"),
+        ROWS,
+        assessor=who if known else "",
+        order=asked["order"],
+        search="" if known else who,
+    )
     spent = caller.dashboard.watch.look().money
     parts = {
         "Rewards": spent.rewards,
@@ -129,7 +138,7 @@ def money(caller: Viewing) -> Response:
     told = {name: (amount, amount_of(amount, spent.currency)) for name, amount in parts.items()}
     chart = charts.parts_chart("Spent and committed, of the budget", told, whole)
     settled = _settled(caller)
-    shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
+    shown = {"page": page, "asked": asked, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
     return show(caller, "money", "money", "Money", **shown)
 
 
@@ -171,8 +180,16 @@ def confidences(figures: ModelFigures) -> list[tuple[str, CountedShare]]:
 @router.get("/manage/{campaign}/log")
 def the_log(caller: Viewing) -> Response:
     """Show the log."""
-    asked = {name: asked_for(caller, name) for name in ("topic", "assessor", "event")}
-    page = reading.lines(caller.dashboard, asked_for(caller, "cursor"), ROWS, **asked)
+    asked = {name: asked_for(caller, name) for name in ("topic", "assessor", "event", "order")}
+    page = reading.lines(
+        caller.dashboard,
+        asked_for(caller, "cursor"),
+        ROWS,
+        topics=reading.topics_with(caller.dashboard, asked["topic"]),
+        assessors=reading.assessors_with(caller.dashboard, asked["assessor"]),
+        event=asked["event"],
+        order=asked["order"],
+    )
     done = reading.audit_page(caller.access, caller.dashboard, asked_for(caller, "deeds"), ROWS // 2)
     items = (line.get(side) for line in page.rows for side in ("left", "right"))
     return show(

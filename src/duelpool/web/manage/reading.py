@@ -1,19 +1,24 @@
 """What the dashboard's pages and the API both show: topics, pairs, assessors, ledger and log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from duelpool.access import audit_log, limits
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views.history_pages import LinePlace, ledger_entries, lines_as_json, newest_lines
+from duelpool.campaign.views.history_pages import (
+    LEDGER_ORDERS,
+    LedgerEntry,
+    ledger_entries,
+    lines_as_json,
+    lines_by_time,
+)
 from duelpool.campaign.views.labels import item_labels
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
 from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound
 from duelpool.campaign.work import holding
-from duelpool.errors import UnknownName
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.labels import Label, id_prefix, label_of
 from duelpool.records import Passage
 from duelpool.store import Reading, holdings, log
@@ -39,7 +44,16 @@ from duelpool.web.manage.schemas import (
 
 MATRIX_AT_MOST = 50
 TOPIC_STATES = ("any", "done", "going on", "waiting", "parked")
-EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
+EVENTS = {
+    log.JUDGMENT: "judgments",
+    log.RETRACTION: "retractions",
+    log.RESTORATION: "restorations",
+    log.RELEASE: "released assignments",
+    log.PHASE_CLOSED: "closed phases",
+    log.REWIND: "rewound phases",
+}
+"""The events of the log, and what they are called in a list of them."""
+LOG_ORDERS = ("time", "topic", "assessor")
 
 
 # ---- topics
@@ -130,26 +144,32 @@ def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrixRows:
 
 # ---- pairs
 
+_PAIR_COLUMNS = {"topic": TOPIC_COLUMNS["question"]}
 
-def pairs(  # noqa: PLR0917 (what is asked of a list)
-    dashboard: Dashboard, cursor: str, limit: int, topic: str = "", assessor: str = "", search: str = ""
+
+def pairs(
+    dashboard: Dashboard,
+    cursor: str,
+    limit: int,
+    *,
+    topics: Collection[str] | None = None,
+    assessors: Collection[str] | None = None,
+    order: str = "",
 ) -> PairPage:
-    """Return a page of judged pairs, topic by topic; those of one topic, an assessor or a question's words if given."""
+    """Return a page of judged pairs, topic by topic; those of some topics and assessors where given."""
     behind = key_of(cursor, str, str, str)
-    status = dashboard.watch.look()
-    names = [view.status.topic for view in status.topics if _says(view, search)]
-    if topic:
-        names = [dashboard.watch.topic(topic).status.topic]
-    if assessor:
-        dashboard.watch.assessor(assessor)
-        names = [name for name in names if assessor in dashboard.watch.judged_by(name)]
+    views = [view for view in dashboard.watch.look().topics if topics is None or view.status.topic in topics]
+    names = [view.status.topic for view in in_order(views, _PAIR_COLUMNS, order)]
+    if assessors is not None:
+        wanted = frozenset(assessors)
+        names = [name for name in names if not wanted.isdisjoint(dashboard.watch.judged_by(name))]
     if behind is not None and behind[0] in names:
         names = names[names.index(behind[0]) :]
     rows: list[PairTally] = []
     for name in names:
 
         def work(state: TopicState, name: str = name) -> tuple[PairTally, ...]:
-            return pairs_of(state, name, assessor or None)
+            return pairs_of(state, name, assessors)
 
         rows += [
             pair
@@ -300,40 +320,154 @@ def bounds(dashboard: Dashboard) -> Bounds:
 # ---- money
 
 
-def ledger(dashboard: Dashboard, cursor: str, limit: int, assessor: str = "") -> LedgerPage:
-    """Return a page of the ledger, the newest entry first."""
-    behind = key_of(cursor, int)
-    before = None if behind is None else min(behind[0], 2**62)
+def ledger(  # noqa: PLR0917 (what is asked of a list)
+    dashboard: Dashboard, cursor: str, limit: int, assessor: str = "", order: str = "", search: str = ""
+) -> LedgerPage:
+    """Return a page of the ledger, the newest entry first or in another order."""
+    name = order.removeprefix("-") or "time"
+    if name not in LEDGER_ORDERS:
+        raise UnknownName("order", name, LEDGER_ORDERS)
+    behind = key_of(cursor, str if name in {"assessor", "entry"} else int, int)
+    falling = (name in {"time", "amount"}) != order.startswith("-")
     who = dashboard.watch.assessor(assessor).assessor if assessor else ""
-    entries = dashboard.campaign.read(lambda tx: ledger_entries(tx, limit + 1, before=before, assessor=who))
+    entries = dashboard.campaign.read(
+        lambda tx: ledger_entries(
+            tx,
+            limit + 1,
+            order=name,
+            falling=falling,
+            behind=None if behind is None else (behind[0], behind[1]),
+            assessor=who,
+            search=search,
+        )
+    )
     shown = entries[:limit]
-    return LedgerPage(shown, cursor_of(shown[-1].id) if len(entries) > limit else None)
+    return LedgerPage(shown, _behind_entry(shown[-1], name) if len(entries) > limit else None)
+
+
+def _behind_entry(entry: LedgerEntry, order: str) -> str:
+    return cursor_of(entry.id if order == "time" else getattr(entry, order), entry.id)
 
 
 # ---- the log
 
 
+@dataclass(frozen=True, slots=True)
+class _LogPart:
+    """Lines of the log that come before all others in an order: those of a topic, of an assessor, or all."""
+
+    name: str
+    topics: Sequence[str]
+    assessor: str | None = None  # whose lines alone; empty for lines of no assessor, None for everyone's
+
+
 def lines(
-    dashboard: Dashboard, cursor: str, limit: int, *, topic: str = "", assessor: str = "", event: str = ""
+    dashboard: Dashboard,
+    cursor: str,
+    limit: int,
+    *,
+    topics: Collection[str] | None = None,
+    assessors: Collection[str] | None = None,
+    event: str = "",
+    order: str = "",
 ) -> LogPage:
-    """Return a page of the log, the newest line first."""
-    before = cast("LinePlace | None", key_of(cursor, float, str, int))
+    """Return a page of the log, the newest line first or in another order; of some topics and assessors where given."""
     if event and event not in EVENTS:
         raise UnknownName("event", event, EVENTS)
-    names = [view.status.topic for view in dashboard.watch.look().topics]
-    if topic:
-        names = [dashboard.watch.topic(topic).status.topic]
-    if assessor:
-        dashboard.watch.assessor(assessor)
-        names = [name for name in names if assessor in dashboard.watch.judged_by(name)]
+    behind = key_of(cursor, str, float, str, int)
+    names = [
+        view.status.topic
+        for view in dashboard.watch.look().topics
+        if topics is None or view.status.topic in topics
+    ]
+    if assessors is not None:
+        wanted_here = frozenset(assessors)
+        names = [name for name in names if not wanted_here.isdisjoint(dashboard.watch.judged_by(name))]
+    parts = list(_log_parts(dashboard, names, assessors, order))
+    if behind is not None:
+        at = next((at for at, part in enumerate(parts) if part.name == behind[0]), None)
+        if at is None:
+            raise BadParameter(
+                "The row of this cursor no longer exists.", remedy="Start with the first page."
+            )
+        parts = parts[at:]
+    places: list[tuple[str, float, str, int]] = []
+    for part in parts:
 
-    def wanted(line: Line) -> bool:
-        who = line.judgment.assessor if line.judgment is not None else ""
-        return (not event or line.event == event) and (not assessor or who == assessor)
+        def wanted(line: Line, only: str | None = part.assessor) -> bool:
+            who = line.judgment.assessor or "" if line.judgment is not None else ""
+            return (
+                (not event or line.event == event)
+                and (assessors is None or who in assessors)
+                and (only is None or who == only)
+            )
 
-    places = newest_lines(dashboard.watch, names, limit + 1, before=before, wanted=wanted)
-    rows = dashboard.campaign.read(lambda tx: lines_as_json(tx, places[:limit]))
+        some = lines_by_time(
+            dashboard.watch,
+            part.topics,
+            limit + 1 - len(places),
+            behind=None if behind is None or behind[0] != part.name else (behind[1], behind[2], behind[3]),
+            wanted=wanted,
+            oldest_first=order == "-time",
+        )
+        places += [(part.name, *place) for place in some]
+        if len(places) > limit:
+            break
+    rows = dashboard.campaign.read(lambda tx: lines_as_json(tx, [place[1:] for place in places[:limit]]))
     return LogPage(rows, cursor_of(*places[limit - 1]) if len(places) > limit else None)
+
+
+def _log_parts(
+    dashboard: Dashboard, names: Sequence[str], assessors: Collection[str] | None, order: str
+) -> Iterator[_LogPart]:
+    """Yield the parts of the log that an order puts one after the other."""
+    by = order.removeprefix("-") or "time"
+    if by not in LOG_ORDERS:
+        raise UnknownName("order", by, LOG_ORDERS)
+    down = order.startswith("-")
+    if by == "time":
+        yield _LogPart("", names)
+    elif by == "topic":
+        there = frozenset(names)
+        views = [view for view in dashboard.watch.look().topics if view.status.topic in there]
+        for view in in_order(views, TOPIC_COLUMNS, "-question" if down else "question"):
+            yield _LogPart(view.status.topic, [view.status.topic])
+    else:
+        people = sorted((each.assessor for each in dashboard.watch.look().assessors), reverse=down)
+        judged = {name: dashboard.watch.judged_by(name) for name in names}
+        for person in people:
+            if assessors is None or person in assessors:
+                yield _LogPart(f"={person}", [name for name in names if person in judged[name]], person)
+        if assessors is None:
+            yield _LogPart("", names, "")
+
+
+def topic_named(dashboard: Dashboard, name: str) -> list[str] | None:
+    """Return the topic of a name as a list, None without a name; raise NotFound for one that isn't there."""
+    return [dashboard.watch.topic(name).status.topic] if name else None
+
+
+def assessor_named(dashboard: Dashboard, name: str) -> list[str] | None:
+    """Return the assessor of a name as a list, None without a name; raise NotFound for one that isn't there."""
+    return [dashboard.watch.assessor(name).assessor] if name else None
+
+
+def topics_with(dashboard: Dashboard, words: str) -> list[str] | None:
+    """Return the topic of this id, or those whose ids or questions have these words; None for all of them."""
+    views = dashboard.watch.look().topics
+    if not words:
+        return None
+    if any(view.status.topic == words for view in views):
+        return [words]
+    return [view.status.topic for view in views if _says(view, words)]
+
+
+def assessors_with(dashboard: Dashboard, words: str) -> list[str] | None:
+    """Return the assessor of this name, or those whose names have these letters; None for all of them."""
+    names = [each.assessor for each in dashboard.watch.look().assessors]
+    if not words or words in names:
+        return [words] if words else None
+    return [name for name in names if words.casefold() in name.casefold()]
 
 
 def audit_page(access: Pass, dashboard: Dashboard, cursor: str, limit: int) -> AuditPage:

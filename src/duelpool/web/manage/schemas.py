@@ -1,12 +1,11 @@
 """The records that the API returns and accepts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from duelpool.agreements import Finding, Votes
+from duelpool.agreements.campaigns import Looked
 from duelpool.campaign.runners.llm_figures import ModelFigures
 from duelpool.campaign.settings.changes import Change, change_schema
 from duelpool.campaign.views.history_pages import LedgerEntry
@@ -253,20 +252,21 @@ class FindingShown:
 
 @dataclass(frozen=True, slots=True)
 class AgreementShown:
-    """Reliability: the criteria, the groups of assessors, and the statistics of agreement."""
+    """Reliability: the criteria, the groups of assessors, the statistics of agreement, and the verdict in words."""
 
     votes: int
     criteria: list[str]
     groups: list[str]
     findings: list[FindingShown]
+    verdict: list[str]  # sentences, the most important first; none without votes
 
 
-def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
+def agreement_of(looked: Looked) -> AgreementShown:
     """Return statistics of agreement for the API."""
     return AgreementShown(
-        len(votes),
-        list(votes.criteria),
-        list(votes.groups),
+        len(looked.votes),
+        list(looked.votes.criteria),
+        list(looked.votes.groups),
         [
             FindingShown(
                 each.name,
@@ -276,8 +276,9 @@ def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
                 list(each.notes),
                 each.needs,
             )
-            for each in findings
+            for each in looked.findings
         ],
+        list(looked.verdict),
     )
 
 

@@ -14,7 +14,7 @@ from duelpool.web.judging import passages
 from duelpool.web.manage import actions, reading
 from duelpool.web.manage.callers import ManageCaller, Viewing
 from duelpool.web.manage.overview import glance
-from duelpool.web.manage.schemas import Exclude, PairPage, PassageText
+from duelpool.web.manage.schemas import Exclude, PassageText
 from duelpool.web.manage.showing import ROWS, asked_for, show
 
 router = APIRouter(include_in_schema=False)
@@ -48,6 +48,7 @@ def topics(caller: Viewing) -> Response:
         asked=asked,
         states=reading.TOPIC_STATES,
         in_short=certainty.in_short,
+        stated=any(view.status.statement for view in caller.dashboard.watch.look().topics),
         topics=reading.topic_labels(caller.dashboard, [each.topic for each in shown]),
         labels=reading.labels(caller.dashboard, [each.best[0] for each in shown if each.best]),
     )
@@ -90,8 +91,15 @@ def _to_read(text: PassageText) -> dict[str, Any]:
 @router.get("/manage/{campaign}/pairs")
 def pairs(caller: Viewing) -> Response:
     """Show the judged pairs, all of them or those of a topic, of a question's words, or of an assessor."""
-    asked = {name: asked_for(caller, name) for name in ("topic", "assessor")}
-    page = _pairs(caller, asked["topic"], asked["assessor"])
+    asked = {name: asked_for(caller, name) for name in ("topic", "assessor", "order")}
+    page = reading.pairs(
+        caller.dashboard,
+        asked_for(caller, "cursor"),
+        ROWS,
+        topics=reading.topics_with(caller.dashboard, asked["topic"]),
+        assessors=reading.assessors_with(caller.dashboard, asked["assessor"]),
+        order=asked["order"],
+    )
     return show(
         caller,
         "pairs",
@@ -102,16 +110,6 @@ def pairs(caller: Viewing) -> Response:
         topics=reading.topic_labels(caller.dashboard, {each.topic for each in page.rows}),
         labels=reading.labels(caller.dashboard, [item for each in page.rows for item in (each.a, each.b)]),
     )
-
-
-def _pairs(caller: ManageCaller, topic: str, assessor: str) -> PairPage:
-    """Return the pairs of a topic, or of the topics whose questions have these words; none of an unknown assessor."""
-    status = caller.dashboard.watch.look()
-    if assessor and all(each.assessor != assessor for each in status.assessors):
-        return PairPage([], None)
-    named = any(view.status.topic == topic for view in status.topics)
-    asked = {"topic": topic} if named else {"search": topic}
-    return reading.pairs(caller.dashboard, asked_for(caller, "cursor"), ROWS, assessor=assessor, **asked)
 
 
 @router.get("/manage/{campaign}/pair")
@@ -147,7 +145,7 @@ def assessor(caller: Viewing) -> Response:
     """Show one assessor."""
     name = asked_for(caller, "assessor")
     person = caller.dashboard.watch.assessor(name)
-    lines = reading.lines(caller.dashboard, "", LINES_SHOWN, assessor=name, event=log.JUDGMENT).rows
+    lines = reading.lines(caller.dashboard, "", LINES_SHOWN, assessors=[name], event=log.JUDGMENT).rows
     items = [line[side] for line in lines for side in ("left", "right") if line.get(side)]
     preview = (
         None
