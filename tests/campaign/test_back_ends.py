@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from duelpool.campaign.exports.files import levels_of, write_csv, write_log, write_prefs, write_qrels
 from duelpool.campaign.imports.importer import import_file
-from duelpool.campaign.views.exports import levels_of, write_csv, write_log, write_prefs, write_qrels
 from duelpool.campaign.views.status import status
 from duelpool.files import Run
 from duelpool.records import Answer, Outcome, Pool

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duelpool.agreements.campaigns import votes_of
-from duelpool.campaign.views.exports import write_csv, write_prefs
+from duelpool.campaign.exports.files import write_csv, write_prefs
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.tally import pairs_of
 from duelpool.campaign.work import exclusion

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.checks.campaigns import contradictions
+from duelpool.campaign.exports.bundle import write_bundle
+from duelpool.campaign.exports.files import write_csv, write_log
 from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.log import campaign_events
-from duelpool.campaign.views.bundle import write_bundle
-from duelpool.campaign.views.exports import write_csv, write_log
 from duelpool.campaign.views.status import recounted_status, status
 from duelpool.campaign.views.summaries import check_summaries, refresh
 from duelpool.cli import app

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from duelpool.agreements import STATISTICS, Votes, find, find_all
 from duelpool.agreements.campaigns import Agreements, votes_of
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import write_csv, write_log, write_prefs
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
-from duelpool.campaign.views.exports import write_csv, write_log, write_prefs
 from duelpool.campaign.views.watch import Watch
 from duelpool.cli.evaluation.agreement import agreement
 from duelpool.errors import BadParameter, UnknownName
@@ -62,7 +62,7 @@ def test_all_reports_fit_the_terminal(votes: Path) -> None:
 def test_json_csv_and_plot(votes: Path, tmp_path: Path) -> None:
     found = json.loads(run(votes, "--json"))
     assert [each["statistic"] for each in found] == [*STATISTICS, "verdict"]
-    said = [row[0] for row in found[-1]["rows"]]
+    said = [row["sentence"] for row in found[-1]["rows"]]
     assert said
     assert said[0].split(":")[0] in run(votes).replace("\n", " ")
     assert [each["statistic"] for each in json.loads(run(votes, "--json", "-r", "left"))] == ["left"]

@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_nothing_under_the_files_name(
     assert list(Path("out").iterdir()) == []
 
 
-@pytest.mark.parametrize("failing", ["tempfile.mkdtemp", "duelpool.campaign.views.bundle.give_name"])
+@pytest.mark.parametrize("failing", ["tempfile.mkdtemp", "duelpool.campaign.exports.bundle.give_name"])
 def test_a_bundle_that_gets_no_folder_leaves_nothing(
     failing: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -219,7 +219,7 @@ def test_a_class_name_is_defined_once() -> None:
     assert set(repeated) == set(SAME_NAME), repeated
 
 
-SUB_ROOMS = ("settings", "log", "questions", "work", "views", "imports", "runners", "checks", "releases")
+SUB_ROOMS = ("settings", "log", "questions", "work", "views", "exports", "imports", "runners", "checks")
 CAMPAIGN_MAY_IMPORT = {
     "settings": (),
     "events": (),
@@ -228,10 +228,10 @@ CAMPAIGN_MAY_IMPORT = {
     "work": ("settings", "events", "log", "views.tally"),
     "campaign": ("settings", "log", "questions", "work"),
     "views": ("settings", "log", "questions", "work", "campaign"),
+    "exports": ("settings", "log", "views", "campaign"),
     "imports": ("settings", "log", "campaign", "views"),
     "runners": ("settings", "events", "log", "campaign", "views"),
     "checks": ("settings", "log", "work", "views", "campaign"),
-    "releases": ("campaign", "views"),
 }
 """What each sub-room of `campaign` imports from the others; `views.tally` stands below the rest of the views."""
 

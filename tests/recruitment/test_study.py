@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from duelpool.campaign.views.export_forms import FORMS
-from duelpool.campaign.views.exports import export_lines
+from duelpool.campaign.exports.files import export_lines
+from duelpool.campaign.exports.forms import FORMS
 from duelpool.panels.base import SubmissionStatus
 from duelpool.recruitment.erasure import erase
 from duelpool.recruitment.payments import answer

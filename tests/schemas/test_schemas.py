@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from duelpool.budget import item_population, make_plan, pair_population, parse_metric
 from duelpool.budget.plans.plan import write_plan
-from duelpool.campaign.views.exports import levels_of, write_log
+from duelpool.campaign.exports.files import levels_of, write_log
 from duelpool.cli import app
 from duelpool.errors import BadRecord, UnknownName
 from duelpool.files.judgments import judgment_from_json, judgment_to_json

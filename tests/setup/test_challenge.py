@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.log.newcomers import WithNewcomers, own_strategy
-from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
 from duelpool.files import Run

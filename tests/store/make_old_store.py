@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.views.exports import write_log, write_prefs, write_qrels
+from duelpool.campaign.exports.files import write_log, write_prefs, write_qrels
 from duelpool.files import Run
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.records import Answer, Judgment, Kind, Outcome, Passage, Pool, Question, Topic

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event, literal, select, text
 from sqlalchemy.exc import DBAPIError
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, write_qrels
+from duelpool.campaign.exports.files import write_csv, write_log, write_prefs, write_qrels
 from duelpool.store import Reading, Store, StoreError, clocks, database, open_store
 from duelpool.store.clocks import CLOCK_SECONDS, ROUND_TRIP_SECONDS
 from duelpool.store.database import IDLE_SECONDS

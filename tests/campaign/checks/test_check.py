@@ -17,8 +17,8 @@ from duelpool.campaign.checks import Contradiction, check_store
 from duelpool.campaign.checks.campaigns import contradictions
 from duelpool.campaign.checks.findings import AT_MOST
 from duelpool.campaign.checks.tables import dangling_rows, missing_parts
+from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.imports.importer import import_file
-from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.summaries import refresh
 from duelpool.cli import app
 from duelpool.files import Run

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.imports import importer as intake_module
 from duelpool.campaign.imports.batch import Changed
 from duelpool.campaign.imports.importer import import_file
-from duelpool.campaign.views.exports import write_log
 from duelpool.cli import app
 from duelpool.cli.campaign.importing import ranges
 from duelpool.errors import BadFile, BadParameter, DuelpoolError

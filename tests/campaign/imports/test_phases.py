@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.imports.importer import import_file
-from duelpool.campaign.views.exports import write_log
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_qrels

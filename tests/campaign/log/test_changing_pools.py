@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.imports.importer import import_file
-from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.watch import Watch
 from duelpool.deciders import ALL
 from duelpool.files import Run

@@ -18,12 +18,12 @@ import pytest
 from sqlalchemy import select
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, JudgingSession, SessionTally
 from duelpool.campaign.runners.llm_figures import CountedShare, model_figures
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget, Terms, combined
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
 from duelpool.campaign.runners.llm_session import LlmSession
-from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
 from duelpool.judges.live import Sheet

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.exports.files import levels_of
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, in_words, on_what, percent
-from duelpool.campaign.views.exports import levels_of
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.topic_summary import TopicSummary
 from duelpool.campaign.views.watch import Watch

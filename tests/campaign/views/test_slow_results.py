@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.checks import check_store
+from duelpool.campaign.exports.files import levels_of, write_qrels
 from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.views import summaries
-from duelpool.campaign.views.exports import levels_of, write_qrels
 from duelpool.campaign.views.status import recounted_status, status
 from duelpool.campaign.views.summaries import Turns
 from duelpool.campaign.views.watch import Watch

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from duelpool.agreements import STATISTICS, AgreementOptions, find, verdict
 from duelpool.agreements.campaigns import votes_of
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.export_forms import FORMS
-from duelpool.campaign.views.exports import write_csv, write_levels, write_log, write_prefs, write_qrels
+from duelpool.campaign.exports.files import write_csv, write_levels, write_log, write_prefs, write_qrels
+from duelpool.campaign.exports.forms import FORMS
 from duelpool.campaign.views.status import status
 from duelpool.client import Client, Refused
 from duelpool.errors import BadParameter

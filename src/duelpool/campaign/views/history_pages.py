@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, select, tuple_
 
-from duelpool.campaign.views.exports import line_to_json
+from duelpool.campaign.log.json_lines import line_to_json
 from duelpool.campaign.views.watch import Watch
 from duelpool.store import Reading, log, schema
 from duelpool.store.log import Line

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views import export_forms, summaries
-from duelpool.campaign.views.bundle import write_bundle
-from duelpool.campaign.views.exports import (
+from duelpool.campaign.exports import forms
+from duelpool.campaign.exports.bundle import write_bundle
+from duelpool.campaign.exports.files import (
     Progress,
     Written,
     write_csv,
@@ -17,6 +17,7 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.reading import Values
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
@@ -27,7 +28,7 @@ from duelpool.files import read_qrels
 OF_SYSTEMS = ("votes", "pairs")
 """The forms for campaigns in which systems compete."""
 
-FORMS = (*export_forms.FORMS, *OF_SYSTEMS, "bundle")
+FORMS = (*forms.FORMS, *OF_SYSTEMS, "bundle")
 
 
 def export(
@@ -101,7 +102,7 @@ def write(
     campaign: Campaign, form: str, output: str, progress: Progress, options: Mapping[str, Any]
 ) -> Written:
     """Write a campaign in one of the forms."""
-    if form in export_forms.OF_RESULTS:
+    if form in forms.OF_RESULTS:
         summaries.work_out(campaign)
     if form in OF_SYSTEMS:
         return _write_systems(campaign, form, output)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from duelpool.access import audit_log
-from duelpool.campaign.views.exports import visit_log
+from duelpool.campaign.exports.files import visit_log
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, StoreArgument
 from duelpool.cli.output import quiet_broken_pipe

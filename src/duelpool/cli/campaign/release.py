@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from duelpool.campaign.releases.anonymous import FEW, write_anonymous
+from duelpool.campaign.exports.anonymous import FEW, write_anonymous
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, tell

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from duelpool.campaign.views.bundle import release_folder
+from duelpool.campaign.exports.bundle import release_folder
 from duelpool.cli.output import print_json, tell
 from duelpool.files import read_qrels, read_topics, write_lines
 from duelpool.files.paths import expand_paths

@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
 from duelpool.agreements.findings import agreement_options
+from duelpool.campaign.exports.forms import FORMS
 from duelpool.campaign.settings import CHANGEABLE, FIXED
-from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName

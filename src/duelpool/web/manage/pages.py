@@ -12,8 +12,8 @@ from duelpool.agreements import Votes
 from duelpool.agreements.campaigns import Looked
 from duelpool.agreements.charts import finding_chart, shares_chart
 from duelpool.agreements.findings import agreement_options
+from duelpool.campaign.exports.forms import FORMS
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
-from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.recruitment.settlement import settlement_state

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.export_forms import OF_RESULTS
-from duelpool.campaign.views.exports import export_lines
+from duelpool.campaign.exports.files import export_lines
+from duelpool.campaign.exports.forms import OF_RESULTS
 from duelpool.campaign.views.summaries import work_out
 from duelpool.files.source import closed_after
 from duelpool.store import Reading

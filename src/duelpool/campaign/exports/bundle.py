@@ -15,11 +15,8 @@ from sqlalchemy import func, select
 
 from duelpool import __version__
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.log import campaign_events
-from duelpool.campaign.settings import SETTINGS
-from duelpool.campaign.views import summaries
-from duelpool.campaign.views.codebook import PREFERENCES, croissant, data_card
-from duelpool.campaign.views.exports import (
+from duelpool.campaign.exports.codebook import PREFERENCES, croissant, data_card
+from duelpool.campaign.exports.files import (
     CSV_COLUMNS,
     Progress,
     Written,
@@ -30,6 +27,9 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
+from duelpool.campaign.log import campaign_events
+from duelpool.campaign.settings import SETTINGS
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.status import CampaignStatus, status
 from duelpool.deciders import DECIDERS
 from duelpool.durable import give_name

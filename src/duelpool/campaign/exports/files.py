@@ -16,9 +16,10 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.exports.forms import FORMS
+from duelpool.campaign.log.json_lines import line_to_json
 from duelpool.campaign.log.replay import read_counted_lines
 from duelpool.campaign.views import summaries
-from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.reading import Values, chosen_levels, topics_of, unscored_topics
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
@@ -34,16 +35,6 @@ from duelpool.store.statements import streamed
 Target: TypeAlias = str | os.PathLike[str]
 
 Progress: TypeAlias = Callable[[int], None]
-
-_NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
-# Flags of a line, and the value that is left out.
-_SWITCHES = {
-    "sides_known": True,
-    "inferred": False,
-    "told": True,
-    "highlighted": None,
-    "repeated": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,31 +330,6 @@ def visit_log(
                     visit(line_to_json(row))
 
     campaign.read(read_lines, once=True)
-
-
-_LOG_NAMES = tuple(
-    {"left_item": "left", "right_item": "right"}.get(column.name, column.name)
-    for column in schema.log.columns
-)
-
-
-def line_to_json(row: Row[Any]) -> dict[str, Any]:
-    """Return a line of the log as a JSON object, with the names of a judgment's fields and without empty ones."""
-    fields: dict[str, Any] = {"event": row.event}
-    judged = row.event == log.JUDGMENT
-    for name, value in zip(_LOG_NAMES, row, strict=True):
-        if value is None or value == "" or name in _NOT_WRITTEN:
-            continue
-        if name in _SWITCHES:
-            if judged and bool(value) != _SWITCHES[name]:
-                fields[name] = bool(value)
-        elif name == "time":
-            fields["time"] = log.iso_time(value)
-        elif name == "survivors":
-            fields["survivors"] = json.loads(value)
-        elif name != "context_uses" or value:
-            fields[name] = value
-    return fields
 
 
 # ---- line by line

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.releases import anonymous
-from duelpool.campaign.releases.anonymous import KEPT, LOOKS_LIKE, IdentifyingText, new_names, write_anonymous
+from duelpool.campaign.exports import anonymous
+from duelpool.campaign.exports.anonymous import KEPT, LOOKS_LIKE, IdentifyingText, new_names, write_anonymous
+from duelpool.campaign.exports.codebook import JUDGMENTS
+from duelpool.campaign.exports.files import CSV_COLUMNS, judgment_cells
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views.codebook import JUDGMENTS
-from duelpool.campaign.views.exports import CSV_COLUMNS, judgment_cells
 from duelpool.records import Judgment, Outcome, Pool, Topic
 from duelpool.store import open_store
 from support.campaigns import make_campaign

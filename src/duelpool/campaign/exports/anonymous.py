@@ -15,9 +15,9 @@ from types import MappingProxyType
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.views.bundle import as_of_now, release_folder
-from duelpool.campaign.views.codebook import PREFERENCES, codebook, croissant, data_card
-from duelpool.campaign.views.exports import (
+from duelpool.campaign.exports.bundle import as_of_now, release_folder
+from duelpool.campaign.exports.codebook import PREFERENCES, codebook, croissant, data_card
+from duelpool.campaign.exports.files import (
     CSV_COLUMNS,
     RowCount,
     csv_line,

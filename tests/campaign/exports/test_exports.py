@@ -16,10 +16,9 @@ import polars as pl
 import pytest
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.log.replay import counted_lines, read_counted_lines
-from duelpool.campaign.views import bundle as bundle_module
-from duelpool.campaign.views.bundle import write_bundle
-from duelpool.campaign.views.exports import (
+from duelpool.campaign.exports import bundle as bundle_module
+from duelpool.campaign.exports.bundle import write_bundle
+from duelpool.campaign.exports.files import (
     csv_line,
     levels_of,
     write_csv,
@@ -28,6 +27,7 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
+from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.views.reading import read_topic
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadFile, BadParameter
@@ -404,7 +404,7 @@ def test_the_files_of_a_bundle_agree_while_people_judge_on(
 MEASURE = """
 import json, resource, sys, tracemalloc
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, write_qrels
+from duelpool.campaign.exports.files import write_csv, write_log, write_prefs, write_qrels
 from duelpool.store import open_store
 
 def peak():

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from duelpool.campaign.views.bundle import write_bundle
-from duelpool.campaign.views.codebook import JUDGMENTS
-from duelpool.campaign.views.exports import CSV_COLUMNS, write_csv, write_prefs, write_qrels
+from duelpool.campaign.exports.bundle import write_bundle
+from duelpool.campaign.exports.codebook import JUDGMENTS
+from duelpool.campaign.exports.files import CSV_COLUMNS, write_csv, write_prefs, write_qrels
 from duelpool.files import read_preferences, read_qrels
 from duelpool.records import Pool
 from duelpool.store import open_store

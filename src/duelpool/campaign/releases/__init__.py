@@ -1,1 +1,0 @@
-"""Releases of a campaign for others: without what could identify a person."""
