@@ -63,7 +63,7 @@ def every_way() -> list[Way]:
             refuse_misfit(estimator, kind, design)
         except BadParameter:
             continue
-        if estimator != "ratio":  # of another population, and biased
+        if estimator not in ("ratio", "assisted"):  # of other populations, and biased
             ways.append((design, kind, estimator, goal))
     return ways
 

@@ -115,6 +115,26 @@ def test_plan_judge_estimate(folder: Path) -> None:
     assert max(map(len, out.splitlines()[:8])) <= 80
 
 
+@pytest.mark.parametrize("metric", ["nDCG@5", "RR@4", "Compat"])
+def test_plan_judge_estimate_of_a_metric_that_is_no_sum(folder: Path, metric: str) -> None:
+    code, out, err = call("plan", "runs/", "--metric", metric, "--n", "60", "-o", "plan.jsonl")
+    assert code == 0, err
+    assert "approximate" in out
+    judge("plan.jsonl", "answers.qrels")
+    code, out, err = call("estimate", "plan.jsonl", "runs/", "-j", "answers.qrels", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["estimator"], found["interval"], found["unbiased"]) == ("assisted", "student", "no")
+    for row in found["systems"]:
+        assert 0 <= row["low"] < row["estimate"] < row["high"] <= 1
+    code, out, _ = call("estimate", "plan.jsonl", "runs/", "-j", "answers.qrels")
+    assert code == 0
+    assert "approximation" in out
+    code, out, _ = call(*SIMULATE, "--metric", metric, "runs/", "--json")
+    assert code == 0
+    assert json.loads(out)["means"]["coverage"] > 0.8
+
+
 def test_a_second_round_and_unanswered_questions(folder: Path) -> None:
     call("plan", "runs/", "--metric", "P@6", "--n", "40", "-o", "one.jsonl")
     judge("one.jsonl", "one.qrels")
@@ -163,7 +183,10 @@ def test_own_weights_topics_and_pairs(folder: Path) -> None:
     [
         ((*SIMULATE, "runs/", "--design", "SQR"), "Did you mean 'SQRT'"),
         ((*SIMULATE, "runs/", "--n", "5000"), "larger than the population"),
-        ((*SIMULATE, "runs/", "--metric", "nDCG@5"), "no metric called 'nDCG'"),
+        ((*SIMULATE, "runs/", "--metric", "ERR@5"), "no metric called 'ERR'"),
+        ((*SIMULATE, "runs/", "--metric", "nDCG@5", "--estimator", "ht"), "need 'assisted'"),
+        ((*SIMULATE, "runs/", "--metric", "nDCG@5", "--interval", "clt"), "one interval"),
+        (("plan", "runs/", "--metric", "RR", "--n", "9"), "RR needs a cutoff"),
         ((*SIMULATE, "runs/", "--goal", "difference"), "compares two systems"),
         ((*SIMULATE, "runs/", "--estimator", "difference", "--draw", "deep"), "is for units drawn"),
         ((*SIMULATE, "runs/", "--design", "DEEP", "--draw", "pivotal"), "isn't drawn by 'pivotal'"),

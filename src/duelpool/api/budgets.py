@@ -22,6 +22,7 @@ from duelpool.budget import (
     parse_metric,
     read_plan,
 )
+from duelpool.budget.estimation.choices import usual_estimator
 from duelpool.budget.plans.judged import JudgedUnits, from_grades, from_judgments, read_judged
 from duelpool.budget.units.sources import beliefs_from, highest_utility, population_from
 from duelpool.errors import BadParameter
@@ -67,7 +68,7 @@ def plan(
         predictor=None if predictor is None else read_qrels(predictor),
         top=highest_utility(metrics, max_grade),
     )
-    usual = "ratio" if metrics.products else "ht" if predictor is None else "greg"
+    usual = usual_estimator(metrics, predictor=predictor is not None)
     return make_plan(
         population,
         n,

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.estimation.choices import predictors_of, refuse_misfit, usual_draw
+from duelpool.budget.estimation.assisted import STUDENT, AssistedMetric, RankedUnits, refuse_interval
+from duelpool.budget.estimation.choices import predictors_of, refuse_metric, refuse_misfit, usual_draw
 from duelpool.budget.estimation.estimators import Estimates, Frame, estimated, estimator_named
 from duelpool.budget.estimation.intervals import Ranges, UnitKnowledge, doubts, interval_named
 from duelpool.budget.estimation.moments import Moments
@@ -18,7 +19,8 @@ from duelpool.budget.sampling.designs import design_named, sizes
 from duelpool.budget.sampling.draws import Lottery, lottery
 from duelpool.budget.sampling.samples import Sample
 from duelpool.budget.units.beliefs import Beliefs
-from duelpool.budget.units.goals import beyond_reach, targets_of
+from duelpool.budget.units.goals import beyond_reach, goal_named, targets_of
+from duelpool.budget.units.metrics import NotASum
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
@@ -40,6 +42,7 @@ class BudgetTrial:
     level: float
     seed: int
     known: UnitKnowledge = None
+    assisted: AssistedMetric | None = None
 
     def drawn(self, trial: int) -> Sample:
         """Draw and judge once."""
@@ -64,6 +67,10 @@ class BudgetTrial:
                 ratios = ratio_estimates(self.population, self.drawn(trial))
                 nothing = np.full(len(ratios), np.nan)
                 rows.append((ratios, nothing, nothing))
+                continue
+            if self.assisted is not None:
+                estimate = self.assisted.estimated(self.drawn(trial))
+                rows.append((estimate.values, *estimate.around(self.level)))
                 continue
             estimates = estimated(self.frame, self.drawn(trial), self.estimator)
             if way is None:
@@ -172,6 +179,7 @@ def simulate_budget(
     way = estimator_named(estimator)
     kind = draw or usual_draw(design, estimator)
     refuse_misfit(estimator, kind, design)
+    refuse_metric(estimator, population.metric)
     if estimator == "ratio" and (goal != "absolute" or not population.metric.products):
         raise BadParameter(
             "The ratio estimator is for AP without R, and for the goal 'absolute'.", remedy="Use another one."
@@ -180,7 +188,13 @@ def simulate_budget(
     size = sizes(population, design, goal, with_truth, epsilon=epsilon, mix=mix)
     chances = lottery(population, kind, size, n)
     frame = Frame.of(targets, predictors_of(known, chances.expected, estimator))
-    method = interval_named(interval, kind) if estimator != "ratio" else None
+    assisted = None
+    if isinstance(population.metric, NotASum):
+        refuse_interval(interval)
+        units = RankedUnits.of_population(population, chances.expected, (known.guess, known.prior))
+        assisted = AssistedMetric(population.metric, units, goal_named(goal).rows(len(population.systems)))
+    summed = estimator not in ("ratio", "assisted")
+    method = interval_named(interval, kind) if summed else None
     about: UnitKnowledge = None
     if method is not None and method.needs == "moments" and kind != "deep":
         columns = [column for column in (known.guess, known.prior) if column is not None]
@@ -193,13 +207,17 @@ def simulate_budget(
                 remedy="Use the estimator difference, or the interval clt.",
             )
         about = Ranges.of(targets, chances.expected, chances.n, known.top, guess, kind=kind)
-    trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, about)
+    trial = BudgetTrial(
+        population, frame, chances, utility, estimator, interval, level, seed, about, assisted
+    )
     values, low, high = _run_all(trial, trials, executor, progress)
     truth = targets.offsets + utility @ targets.weights
     never = chances.expected <= 0
     missed = utility[never] @ targets.weights[never]
     if estimator == "ratio":
         truth = true_ratios(population, utility)
+    if assisted is not None:
+        truth = assisted.true(utility)
     return BudgetSimulation(
         metric=str(population.metric),
         goal=goal,
@@ -207,7 +225,7 @@ def simulate_budget(
         draw=kind,
         estimator=estimator,
         unbiased="no" if missed.any() else way.unbiased,
-        interval="none" if method is None else method.name,
+        interval=STUDENT if assisted is not None else "none" if method is None else method.name,
         guaranteed=method is not None and method.guaranteed,
         level=level,
         n=n,

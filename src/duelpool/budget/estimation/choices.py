@@ -7,6 +7,7 @@ from duelpool.budget.estimation.estimators import estimator_named
 from duelpool.budget.sampling.designs import design_named
 from duelpool.budget.sampling.draws import DRAWS
 from duelpool.budget.units.beliefs import Beliefs
+from duelpool.budget.units.metrics import Metric, NotASum
 from duelpool.errors import BadParameter, UnknownName
 
 
@@ -30,6 +31,25 @@ def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
         raise BadParameter(
             f"The design {design_named(design).name} isn't drawn by '{kind}'.",
             remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
+        )
+
+
+def usual_estimator(metric: Metric, *, predictor: bool, relevant: bool = False) -> str:
+    """Return the default estimator of a metric; `relevant` says that AP's R is known."""
+    if isinstance(metric, NotASum):
+        return "assisted"
+    if metric.products and not relevant:
+        return "ratio"
+    return "greg" if predictor else "ht"
+
+
+def refuse_metric(estimator: str, metric: Metric) -> None:
+    """Refuse an estimator that can't estimate a metric."""
+    if isinstance(metric, NotASum) != (estimator == "assisted"):
+        raise BadParameter(
+            f"The estimator {estimator} doesn't fit {metric}: nDCG, RR and Compat are no sums and need 'assisted', "
+            "which is for them alone.",
+            remedy="Leave the estimator out, or choose another metric.",
         )
 
 

@@ -68,6 +68,13 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
                 "shares of an estimated total; for AP without R",
                 ("pivotal", "replacing"),
             ),
+            Estimator(
+                "assisted",
+                "none",
+                "no",
+                "a model of the grades, corrected by the judgments; for nDCG, RR and Compat",
+                ("pivotal", "replacing"),
+            ),
         )
     }
 )
@@ -128,8 +135,11 @@ class Estimates:
 def estimated(frame: Frame, sample: Sample, estimator: str = "ht") -> Estimates:
     """Estimate every target from one sample."""
     way = estimator_named(estimator)
-    if way.name == "ratio":
-        raise BadParameter("The ratio estimator is for AP without R.", remedy="Use ratio_estimates.")
+    if way.name in ("ratio", "assisted"):
+        raise BadParameter(
+            f"The estimator {way.name} is for scores that are no sums.",
+            remedy="Use ratio_estimates, or assisted_estimates.",
+        )
     weights = frame.targets.weights[sample.units].astype(np.float64)
     guess = np.zeros(len(sample))
     fixed = frame.targets.offsets.astype(np.float64)

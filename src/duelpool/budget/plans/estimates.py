@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.estimation.choices import refuse_misfit
+from duelpool.budget.estimation.assisted import STUDENT, refuse_interval, refuse_noise
+from duelpool.budget.estimation.choices import refuse_metric, refuse_misfit
 from duelpool.budget.estimation.estimators import Estimates, estimated, estimator_named
 from duelpool.budget.estimation.intervals import (
     Interval,
@@ -22,10 +23,12 @@ from duelpool.budget.estimation.intervals import (
 )
 from duelpool.budget.estimation.moments import Moments, Spread
 from duelpool.budget.estimation.ratios import shares_by_topic
+from duelpool.budget.plans.assisted_plans import AssistedPlan
 from duelpool.budget.plans.judged import JudgedUnits
 from duelpool.budget.plans.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
 from duelpool.budget.plans.plan import Plan, PlannedQuestion
 from duelpool.budget.units.goals import Targets, targets_of
+from duelpool.budget.units.metrics import NotASum
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile, BadParameter
 from duelpool.frames import Tabular, counted, frame_of
@@ -131,15 +134,22 @@ def estimate_plans(
     ways = [estimator or plan.estimator for plan in plans]
     for plan, way in zip(plans, ways, strict=True):
         refuse_misfit(way, plan.draw)
+        refuse_metric(way, population.metric)
     _check_judged(plans, judged, others)
     targets = targets_of(population, goal or first.goal)
     rounds = [lined_up(plan, population, targets) for plan in plans]
     noise = noisy or any(plan.repeats > 1 for plan in plans)
     missing = [each for plan in plans for each in plan.questions if each.key not in judged.utilities]
-    method = interval_named(interval, first.draw) if "ratio" not in ways else None
+    summed = not {"ratio", "assisted"} & set(ways)
+    method = interval_named(interval, first.draw) if summed else None
+    assisted = None
+    if isinstance(population.metric, NotASum):
+        refuse_interval(interval)
+        refuse_noise(noise)
+        assisted = AssistedPlan.of(plans, population, goal or first.goal)
     if method is not None and len(plans) > 1 and not can_be_pooled(rounds) and method.needs != "moments":
         method = interval_named("wald", first.draw)
-    options = _EstimateOptions(judged, tuple(ways), method, level, noise)
+    options = _EstimateOptions(judged, tuple(ways), method, level, noise, assisted)
     ends = [
         _estimated_together(rounds, options, fill) for fill in (None, 0.0, first.top)[: 3 if missing else 1]
     ]
@@ -150,11 +160,13 @@ def estimate_plans(
         if not can_be_pooled(rounds)
         else pooled_reach(rounds, targets, first.top)
     )
+    if assisted is not None:  # an item adds at most its weight to a share of the best
+        unreachable = np.minimum(unreachable / first.top, 1.0)
     planned = set.intersection(*(set(plan.systems) for plan in plans))
     notes = _notes(options, missing, middle, targets, unreachable)
     lows, highs = np.min([end.low for end in ends], axis=0), np.max([end.high for end in ends], axis=0)
-    signed = bool((targets.weights < 0).any())
-    bottom, ceiling = _range(targets, first.top)
+    signed = assisted is not None or bool((targets.weights < 0).any())
+    bottom, ceiling = _range(targets, first.top) if assisted is None else assisted.limits
 
     def within(ends: Floats) -> Floats:
         return np.clip(ends, bottom, ceiling)
@@ -181,7 +193,7 @@ def estimate_plans(
         goal=goal or first.goal,
         estimator=", ".join(dict.fromkeys(ways)),
         unbiased="no" if missing or unreachable.any() else _least_unbiased(ways),
-        interval="none" if method is None else method.name,
+        interval=STUDENT if assisted is not None else "none" if method is None else method.name,
         guaranteed=method is not None and method.guaranteed and not missing,
         level=level,
         rounds=len(plans),
@@ -245,6 +257,7 @@ class _EstimateOptions:
     interval: Interval | None
     level: float
     noisy: bool
+    assisted: AssistedPlan | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -265,6 +278,9 @@ def _least_unbiased(ways: Sequence[str]) -> str:
 def _estimated_together(rounds: Sequence[Lineup], options: _EstimateOptions, fill: float | None) -> _Bounds:
     if can_be_pooled(rounds):
         rounds = [mixture(rounds)]
+    if options.assisted is not None:
+        without_sum = options.assisted.estimated(options.judged, fill)
+        return _Bounds(without_sum.values, *without_sum.around(options.level))
     if "ratio" in options.ways:
         return _ratios(rounds, options, fill)
     results, knowns = [], []
@@ -341,6 +357,11 @@ def _notes(
     unreachable: Floats,
 ) -> list[str]:
     notes = []
+    if options.assisted is not None:
+        notes.append(
+            f"The interval {STUDENT} is an approximation: the grades' model says what no judgment can, such as a "
+            "topic's best possible score."
+        )
     if options.interval is not None:
         kind = "a guarantee" if options.interval.guaranteed else "an approximation"
         notes.append(f"The interval {options.interval.name} is {kind}: {options.interval.about}.")

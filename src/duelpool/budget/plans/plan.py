@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from duelpool.arrays import Bools, Floats
-from duelpool.budget.estimation.choices import refuse_misfit, usual_draw
+from duelpool.budget.estimation.assisted import refuse_noise
+from duelpool.budget.estimation.choices import refuse_metric, refuse_misfit, usual_draw
 from duelpool.budget.estimation.estimators import estimator_named
 from duelpool.budget.plans.propensities import Propensities, read_propensities, write_propensities
 from duelpool.budget.sampling.designs import LEAST_DOUBT, design_named, sizes
@@ -156,6 +157,9 @@ def make_plan(
     beliefs = Beliefs() if beliefs is None else beliefs
     kind = draw or usual_draw(design, estimator)
     refuse_misfit(estimator, kind, design)
+    refuse_metric(estimator, population.metric)
+    if estimator == "assisted":
+        refuse_noise(repeats > 1)
     if repeats < 1 or price < 0:
         raise BadParameter("A unit is judged at least once, and a judgment's price is 0 or more.")
     if n < repeats:
@@ -205,12 +209,16 @@ def make_plan(
         propensities=propensities,
         price=price,
         relevant=relevant,
-        notes=tuple(_notes(kind, repeats, len(questions), draws)),
+        notes=tuple(_notes(kind, repeats, len(questions), draws, estimator)),
     )
 
 
-def _notes(kind: str, repeats: int, questions: int, draws: int) -> list[str]:
+def _notes(kind: str, repeats: int, questions: int, draws: int, estimator: str) -> list[str]:
     notes = []
+    if estimator == "assisted":
+        notes.append(
+            "This metric is no sum: its estimates are approximate, and no width can be said beforehand."
+        )
     if kind == "top":
         notes.append("TOP judges the best ranks and takes the rest as worthless: its estimates are biased.")
     if kind == "replacing" and questions < draws:
@@ -228,7 +236,7 @@ def _outlook(
     weights = np.where(settled[:, None], 0.0, targets.weights)
     beyond = beyond_reach(weights, chances.expected, beliefs.top)
     widths: list[list[float | None]] = [[None] * len(targets)] * 2
-    if chances.kind in ("replacing", "pivotal"):
+    if chances.kind in ("replacing", "pivotal") and estimator != "assisted":
         reach = chances.expected > 0
         open_part = (
             1.0 - np.minimum(chances.expected, 1.0) if chances.kind == "pivotal" else np.ones(len(reach))

@@ -13,6 +13,7 @@ from duelpool.arrays import Floats
 from duelpool.budget.plans.judged import JudgedUnits
 from duelpool.budget.plans.plan import Plan, make_plan
 from duelpool.budget.units.beliefs import Beliefs
+from duelpool.budget.units.metrics import NotASum
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter
 
@@ -32,6 +33,11 @@ def next_round(
 ) -> Plan:
     """Plan the next round with a budget of n judgments, from the judgments of the rounds so far."""
     last = plans[-1]
+    if isinstance(population.metric, NotASum):
+        raise BadParameter(
+            f"{population.metric} is estimated from one plan, and has no rounds.",
+            remedy="Plan all judgments at once, or choose a metric that is a sum.",
+        )
     known = known_utilities(population, judged)
     if np.isnan(known).all():
         raise BadParameter("Nothing of the earlier rounds is judged yet.", remedy="Judge them first.")

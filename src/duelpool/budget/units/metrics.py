@@ -13,6 +13,7 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.measures.grammar import name_and_parameters
+from duelpool.measures.overlap import DEPTH as COMPAT_DEPTH
 
 Parts: TypeAlias = Literal["items", "pairs"]
 
@@ -55,6 +56,11 @@ class Metric:
     def utility(self, grade: Floats) -> Floats:
         """Return the utility of items with these grades."""
         return grade
+
+    @property
+    def depth(self) -> int | None:
+        """How many ranks of each ranking are units that can be judged; None: all."""
+        return self.cutoff
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +247,159 @@ class GivenWeights(Metric):
     about: ClassVar[str] = "weights from a file; the grade itself"
 
 
+FLOOR = (
+    0.05  # of the first rank's weight: what a unit that only the best possible score depends on has in a draw
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotASum(Metric):
+    """A metric that isn't a sum of weights times utilities; its weights only say what is worth drawing."""
+
+    pool: int = 100  # ranks of each ranking that may hold relevant items
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.pool, bool) or not isinstance(self.pool, int) or self.pool < 1:
+            raise BadParameter(f"{self.name}'s pool is a whole number from 1 on, not {self.pool!r}.")
+
+    @property
+    def depth(self) -> int | None:
+        """How many ranks of each ranking are units that can be judged."""
+        return max(self.pool, self.cutoff or 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareOfBest(NotASum):
+    """A sum over a system's items, as a share of the best that any ranking of the pool's items could have."""
+
+    needs_ideal_ranks: ClassVar[bool] = False
+
+    def level_worths(self, levels: Floats, rank: Floats, ideal: Floats) -> Floats:
+        """Return what each level (rows) adds to the worth of an item at a rank; `ideal` is its ideal rank."""
+        raise NotImplementedError
+
+    def best_score(self, levels: Floats, counts: Floats) -> Floats:
+        """Return the best score, for counts of items with at least each level (first axis)."""
+        raise NotImplementedError
+
+    def utility(self, grade: Floats) -> Floats:
+        """Return the grade; one below 0 counts as 0."""
+        return np.maximum(grade, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NDCGMetric(ShareOfBest):
+    """DCG as a share of the best DCG that the pool allows."""
+
+    name: ClassVar[str] = "nDCG"
+    about: ClassVar[str] = "DCG over the best DCG of the pool; needs a model of the grades"
+
+    gain: Literal["linear", "exponential"] = "linear"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gain not in ("linear", "exponential"):
+            raise BadParameter(f"nDCG takes gain=linear or gain=exponential, not gain={self.gain}.")
+
+    def weights(self, rank: Floats, length: Floats) -> Floats:
+        """Return the discounts, at least the floor."""
+        return np.maximum(self._discounts(rank), FLOOR)
+
+    def level_worths(self, levels: Floats, rank: Floats, ideal: Floats) -> Floats:
+        """Return the discount times what the level gains above the one below."""
+        return self._gains(levels)[:, None] * self._discounts(rank)
+
+    def best_score(self, levels: Floats, counts: Floats) -> Floats:
+        """Return the sum over levels of what each gains times the discounts of that many first ranks."""
+        most = int(min(self.cutoff or np.inf, counts.max(initial=0.0) + 1))
+        sums = np.concatenate(([0.0], np.cumsum(self._discounts(np.arange(1.0, most + 1)))))
+        best: Floats = np.tensordot(self._gains(levels), np.interp(counts, np.arange(most + 1), sums), axes=1)
+        return best
+
+    def _gains(self, levels: Floats) -> Floats:
+        gains = levels if self.gain == "linear" else np.exp2(levels) - 1.0
+        return np.diff(gains, prepend=0.0)
+
+    def _discounts(self, rank: Floats) -> Floats:
+        return np.where(rank <= (self.cutoff or np.inf), 1.0 / np.log2(rank + 1.0), 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompatMetric(ShareOfBest):
+    """Rank-biased overlap with the nearest ideal ranking of the pool, as a share of the ideal's own."""
+
+    name: ClassVar[str] = "Compat"
+    about: ClassVar[str] = (
+        "overlap with the nearest ideal ranking over the ideal's own; needs a model of the grades"
+    )
+    needs_ideal_ranks: ClassVar[bool] = True
+
+    p: float = 0.95
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.p, float) and 0 < self.p < 1):
+            raise BadParameter(f"Compat's p is a number between 0 and 1, not {self.p!r}.")
+        if self.cutoff is not None:
+            raise BadParameter("Compat has no cutoff.", remedy="Give p, or pool.")
+
+    def weights(self, rank: Floats, length: Floats) -> Floats:
+        """Return what an item at its ideal rank adds to the overlap, at least the floor."""
+        tails = self._tails(int(rank.max(initial=1.0)) + 1)
+        return np.asarray(np.maximum(tails[rank.astype(np.int64)] / tails[1], FLOOR), dtype=np.float64)
+
+    def level_worths(self, levels: Floats, rank: Floats, ideal: Floats) -> Floats:
+        """Return what the deeper of both ranks adds to the overlap, less that of the level below."""
+        deeper = np.maximum(rank, ideal)
+        tails = self._tails(int(deeper.max(initial=1.0)) + 2)
+        added = np.interp(deeper, np.arange(len(tails)), tails)
+        return np.asarray(np.diff(added, axis=0, prepend=0.0), dtype=np.float64)
+
+    def best_score(self, levels: Floats, counts: Floats) -> Floats:
+        """Return the overlap of the ideal ranking of that many items with itself."""
+        most = int(counts[0].max(initial=0.0)) + 2
+        tails = self._tails(most)
+        sums = np.concatenate(([0.0], np.cumsum(tails[1:])))
+        return np.asarray(np.interp(counts[0], np.arange(most + 1), sums), dtype=np.float64)
+
+    def _tails(self, most: int) -> Floats:
+        """Return, for each rank from 0 to `most`, the sum of (1 - p) p^(i - 1) / i over depths i from it on."""
+        depths = np.arange(1.0, COMPAT_DEPTH + 1)
+        steps = (1.0 - self.p) * self.p ** (depths - 1) / depths
+        tails = np.cumsum(steps[::-1])[::-1]
+        return np.concatenate((tails[:1], tails, np.zeros(max(0, most - len(tails)))))[: most + 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstRank(NotASum):
+    """One over the rank of the first relevant item."""
+
+    name: ClassVar[str] = "RR"
+    about: ClassVar[str] = "1 / rank of the first relevant item; needs a model of the grades"
+
+    pool: int = 1
+    rel: float = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cutoff is None:
+            raise BadParameter("RR needs a cutoff.", remedy="Write RR@10, for example.")
+
+    @property
+    def depth(self) -> int | None:
+        """The ranks before the cutoff: no other item matters."""
+        return self.cutoff
+
+    def weights(self, rank: Floats, length: Floats) -> Floats:
+        """Return one over the rank."""
+        return 1.0 / rank
+
+    def utility(self, grade: Floats) -> Floats:
+        """Return 1 for grades from `rel` on, else 0."""
+        return (grade >= self.rel).astype(np.float64)
+
+
 METRICS: Mapping[str, type[Metric]] = MappingProxyType(
     {
         each.name: each
@@ -256,6 +415,9 @@ METRICS: Mapping[str, type[Metric]] = MappingProxyType(
             Ppref,
             Wpref,
             APMetric,
+            NDCGMetric,
+            FirstRank,
+            CompatMetric,
             GivenWeights,
         )
     }

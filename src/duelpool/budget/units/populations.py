@@ -183,7 +183,7 @@ def item_population(
     check_run_names(runs)
     rows = pl.concat(
         [
-            ranked_rows(run, metric.cutoff, ties).with_columns(pl.lit(at, dtype=pl.Int64).alias("system"))
+            ranked_rows(run, metric.depth, ties).with_columns(pl.lit(at, dtype=pl.Int64).alias("system"))
             for at, run in enumerate(runs)
         ]
     )

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 import typer
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS
+from duelpool.budget.estimation.choices import usual_estimator
 from duelpool.budget.plans.estimates import estimate_plans
 from duelpool.budget.plans.judged import JudgedUnits, from_judgments, read_judged
 from duelpool.budget.plans.plan import Plan, make_plan, read_plan, write_plan
@@ -140,9 +141,7 @@ def plan(
             population, prior=prior, predictor=predictor, top=top, highest_guess=predictor_max
         )
         _tell_lacking(predictor, lacking)
-        usual = "ht" if predictor is None else "greg"
-        if wanted.products and counts is None:
-            usual = "ratio"
+        usual = usual_estimator(wanted, predictor=predictor is not None, relevant=counts is not None)
         made = make_plan(
             population, n, goal=goal, design=design, estimator=estimator or usual, draw=draw, beliefs=beliefs,
             epsilon=epsilon, mix=mix, seed=seed, repeats=repeats, price=price, topic_weights=shares, relevant=counts,
@@ -340,7 +339,7 @@ def simulate(
     wanted = parse_metric(metric)
     shares = _topic_weights(topics)
     named = truth.topics if shares is None else [topic for topic in truth.topics if topic in shares]
-    way = estimator or ("ht" if predictor is None else "greg")
+    way = estimator or usual_estimator(wanted, predictor=predictor is not None, relevant=True)
     counts = relevant_items(truth, wanted, named) if wanted.products else None
     if counts is not None:
         named = list(counts)
