@@ -20,6 +20,7 @@ from duelpool.campaign.views.summaries import work_out
 from duelpool.deciders import read_goal
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import Evaluation
+from duelpool.evaluation.sources import evaluation_inputs, run_of
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.frames import counted
@@ -99,15 +100,39 @@ class OpenCampaign:
         answer = Answer(said, grade=grade, note=note, seconds=seconds, attempt=question.attempt)
         return self.campaign.answer(question.id, question.assessor, answer)
 
-    def leaderboard(self, measures: Any = MEASURE, **options: Any) -> Evaluation:
-        """Return the runs by a measure, with intervals; options are those of `dp.evaluate`."""
+    def leaderboard(self, measures: Any = MEASURE, *, expected: bool = False, **options: Any) -> Evaluation:
+        """Return the runs by a measure, with intervals; options are those of `dp.evaluate`.
+
+        With `expected`, rows also have the score that is expected by the truth behind noisy labels, its interval on new
+        topics, and the interval of the mean if the same topics are judged again.
+        """
         if self.campaign.live.goal.of_systems:
             raise BadParameter(
                 f"In the campaign '{self.name}' systems compete.",
                 remedy="Use systems(): they are ranked by votes.",
             )
         options.setdefault("interval", "t")
-        return scoring.leaderboard(self.campaign, measures, **options)
+        if expected and options.get("until") is not None:
+            raise BadParameter(
+                "Expected scores are those of all judgments so far.",
+                remedy="Leave out `until` or `expected`.",
+            )
+        evaluation = scoring.leaderboard(self.campaign, measures, **options)
+        if not expected:
+            return evaluation
+        from duelpool.leaderboard.noise import with_label_noise  # here, for it loads much of scipy
+
+        runs = options.get("runs")
+        return with_label_noise(
+            evaluation,
+            self.campaign,
+            scoring.runs_of(self.campaign)
+            if runs is None
+            else [run_of(each) for each in evaluation_inputs([], runs).runs],
+            level=options.get("level", 0.95),
+            weights=options.get("weights") or scoring.topic_weights(self.campaign),
+            seed=options.get("seed", 0),
+        )
 
     def systems(self, criterion: str | None = None) -> SystemBoard:
         """Return the systems ranked by the votes between their answers, where systems compete."""

@@ -27,7 +27,11 @@ FORMATS = ("table", "csv", "json", "trec", "markdown", "latex")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One value: of a topic, or (topic "all") a mean, with its interval and p-values where asked for."""
+    """One value: of a topic, or (topic "all") a mean, with its interval and p-values where asked for.
+
+    `expected` is the score that is expected by the truth behind noisy labels, `new_low` and `new_high` its interval on
+    new topics; `again_low` and `again_high` say where the mean falls if the same topics are judged again.
+    """
 
     run: str
     measure: str
@@ -39,6 +43,11 @@ class Row:
     p_corrected: float | None = None
     tag: str | None = None
     file: str | None = None
+    expected: float | None = None
+    again_low: float | None = None
+    again_high: float | None = None
+    new_low: float | None = None
+    new_high: float | None = None
 
     def labelled(self, label: RunLabel) -> "Row":
         """Return the row with the run's tag and file."""
@@ -47,6 +56,15 @@ class Row:
     def as_dict(self) -> dict[str, Cell]:
         """Return the fields that have a value."""
         return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedScores:
+    """Per run: the expected score, and the ends of two intervals."""
+
+    expected: Floats
+    again: Floats  # judged again, same topics
+    new: Floats  # on new topics
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -90,6 +108,29 @@ class Evaluation(Tabular):
 
         return replace(self, rows=tuple(map(made, self.rows)), header=(*self.header, *notes), _by_key={})
 
+    def with_expected(self, scores: Mapping[str, ExpectedScores], notes: Sequence[str]) -> "Evaluation":
+        """Return the evaluation with expected scores and their intervals, by measure, and notes in its header."""
+        places = {run: at for at, run in enumerate(self.runs)}
+
+        def made(row: Row) -> Row:
+            if row.measure not in scores:
+                return row
+            own, at = scores[row.measure], places[row.run]
+            figures = (own.expected[at], *own.again[at], *own.new[at])
+            expected, again_low, again_high, new_low, new_high = (
+                float(value) if np.isfinite(value) else None for value in figures
+            )
+            return replace(
+                row,
+                expected=expected,
+                again_low=again_low,
+                again_high=again_high,
+                new_low=new_low,
+                new_high=new_high,
+            )
+
+        return replace(self, rows=tuple(map(made, self.rows)), header=(*self.header, *notes), _by_key={})
+
     @property
     def runs(self) -> tuple[str, ...]:
         """The runs, in the order in which they were given."""
@@ -128,10 +169,11 @@ class Evaluation(Tabular):
         kinds = dict.fromkeys(("run", "measure", "topic"), pl.String)
         numbers = dict.fromkeys(("value", "low", "high", "p", "p_corrected"), pl.Float64)
         names = dict.fromkeys(("tag", "file"), pl.String)
-        frame = pl.DataFrame([asdict(row) for row in rows], schema={**kinds, **numbers, **names})
+        noisy = dict.fromkeys(("expected", "again_low", "again_high", "new_low", "new_high"), pl.Float64)
+        frame = pl.DataFrame([asdict(row) for row in rows], schema={**kinds, **numbers, **names, **noisy})
         silent = [
             name
-            for name in (*numbers, *names)
+            for name in (*numbers, *names, *noisy)
             if name != "value" and frame.get_column(name).null_count() == len(rows)
         ]
         return frame.drop(silent)
@@ -149,10 +191,15 @@ class Evaluation(Tabular):
             ]
             return Table(("run", "topic", *names), tuple(rows), keys=2)
         order = self.tables[names[0]].order() if names else []
-        return Table(
-            ("run", *names),
-            tuple((run, *(_cell(self._by_key[run, name]) for name in names)) for run in order),
-        )
+        noisy = {row.measure for row in self.rows if row.expected is not None}
+        columns = ["run"]
+        lines: list[list[Cell]] = [[run] for run in order]
+        for name in names:
+            columns += (name, *(_noise_columns(name) if name in noisy else ()))
+            for line, run in zip(lines, order, strict=True):
+                found = self._by_key[run, name]
+                line.extend((_cell(found), *(_noise_cells(found) if name in noisy else ())))
+        return Table(tuple(columns), tuple(map(tuple, lines)))
 
     def text(self, form: str = "table", by_topic: bool = False, width: int = 80) -> str:
         """Return the evaluation as text in one of the formats."""
@@ -197,3 +244,15 @@ def _cell(row: Row) -> Cell:
     if row.p_corrected is not None:
         text += "**" if row.p_corrected < 0.01 else "*" if row.p_corrected < 0.05 else ""
     return text
+
+
+def _noise_columns(name: str) -> tuple[str, str, str]:
+    return f"{name} expected", f"{name} on new topics", f"{name} judged again"
+
+
+def _noise_cells(row: Row) -> tuple[Cell, Cell, Cell]:
+    ends = [
+        "" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+        for low, high in ((row.new_low, row.new_high), (row.again_low, row.again_high))
+    ]
+    return row.expected, ends[0], ends[1]

@@ -1,176 +1,166 @@
-"""How far a leaderboard would move if its labels were judged again: other people, the same questions.
+"""How far the noise of labels moves a leaderboard: expected scores, and two intervals.
 
-The answers of a topic give a posterior over the strengths of its items. From each possible truth the answers that
-decided the labels are drawn anew, twice. How far the scores by these two sets of labels are apart is the noise that
-labels bring into a score. It is the same for the labels at hand and for those of a second judging; so a second mean
-differs from the first by a variance of twice the noise.
+judged again, same topics  where a run's mean falls if the questions that decided the labels are asked again. The
+                           labels of two more judgings are drawn from the same possible truth; how far their scores
+                           are apart is the noise of one judging. A second mean differs by twice its variance.
+on new topics              where a run's true score lies, over topics like these: by the best items themselves, not
+                           by the labels that people gave them.
+
+The expected score of a topic is the mean of the scores by its possible truths, as far as the answers and the run's own
+ranking tell them (`possible`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # its parts are loaded when they are used
 
-from duelpool.arrays import Floats, Indices
+from duelpool.arrays import Bools, Floats, Indices
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.reading import kept_levels, read_topic, topics_of
 from duelpool.comparison import ScoreTable
 from duelpool.errors import BadParameter
 from duelpool.evaluation import Evaluation
+from duelpool.evaluation.result import ExpectedScores
 from duelpool.files import Preferences, Run
+from duelpool.leaderboard.possible import (
+    DRAWS,
+    JudgedTopic,
+    Knowledge,
+    LabelLevels,
+    PossibleTruths,
+    knowledge_of,
+)
 from duelpool.leaderboard.scoring import DuplicateGroups, duplicates_of, make_labels
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.measures.preference import OverPreferences
-from duelpool.records import Judgment, Levels
-from duelpool.seeds import rng_for
+from duelpool.records import Judgment
 from duelpool.store import Reading
-from duelpool.strategies.posterior.games import GameTable
-from duelpool.strategies.posterior.strengths import StrengthModel
+from duelpool.strategies.posterior.strengths import SPREADS
 
 AGAIN = "again"
-"""The name of these intervals, beside those of `evaluate`."""
-
-DRAWS = 100
-
-LabelLevels = tuple[tuple[str, ...], ...]
+"""The name of the intervals of a second judging, beside those of `evaluate`."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedTopic:
-    """What the labels of a topic rest on.
-
-    `levels` became grades, the best first. `judged` are the judgments that count; where some of them alone decided
-    the labels by wins, as a final does, they are `deciding`. Otherwise all decide, by the strengths they point to.
-    """
-
-    topic: str
-    levels: LabelLevels
-    judged: Sequence[Judgment]
-    deciding: Sequence[Judgment] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RedrawnLabels:
-    """Labels that two more judgings of a topic could give, for each of some possible truths."""
-
-    outcomes: tuple[LabelLevels, ...]  # different ones; the first are those that the topic has
-    again: Indices  # (draws, 2), places in `outcomes`
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LabelNoise:
-    """The scores of runs by the labels as they are, and the covariances of their means that come from the labels."""
+    """The scores of runs by the labels, and those that are expected by the truth behind them."""
 
-    table: ScoreTable
-    covariance: Floats
+    table: ScoreTable  # by the labels
+    expected: ScoreTable
+    covariance: Floats  # of the means by the labels, over judgings of the same topics
+    errors: Floats  # standard errors of the expected means, over topics and labels
 
     def judged_again(self, level: float = 0.95) -> Floats:
         """Return a low and a high end per run: where its mean falls if the same topics are judged again."""
+        return self._around(self.table, np.sqrt(2 * np.diag(self.covariance)), level)
+
+    def new_topics(self, level: float = 0.95) -> Floats:
+        """Return a low and a high end per run: where its true score lies, over topics like these."""
+        return self._around(self.expected, self.errors, level)
+
+    def _around(self, table: ScoreTable, errors: Floats, level: float) -> Floats:
         if not 0 < level < 1:
             raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")
-        quantile = scipy.stats.t.ppf((1 + level) / 2, max(1, len(self.table.topics) - 1))
-        reach = quantile * np.sqrt(2 * np.diag(self.covariance))
-        means = self.table.means()
+        quantile = scipy.stats.t.ppf((1 + level) / 2, max(1, len(table.topics) - 1))
+        means, reach = table.means(), quantile * errors
         ends = np.column_stack((means - reach, means + reach))
-        return np.asarray(np.clip(ends, *self.table.limits), dtype=np.float64)
+        return np.asarray(np.clip(ends, *table.limits), dtype=np.float64)
 
 
 # ---- labels
 
 
-def redrawn_labels(topic: JudgedTopic, draws: int = DRAWS, seed: int = 0) -> RedrawnLabels:
-    """Return labels that a topic could have; where its judgments tell nothing apart, those that it has."""
-    numbers: dict[LabelLevels, int] = {topic.levels: 0}
-    out = {item for judgment in topic.judged for item in judgment.bad_items}
-    items = sorted(
-        {item for judgment in topic.judged for item in (judgment.left, judgment.right) if item is not None}
-        - out
-    )
-    place = {item: at for at, item in enumerate(items)}
-    games = _games(topic.judged, place)
-    if not len(games.first) or not topic.levels:
-        return RedrawnLabels((topic.levels,), np.zeros((draws, 2), dtype=np.intp))
-    chances = rng_for(seed, topic.topic, "label noise")
-    strengths, spreads, model = _possible(games, draws, chances)
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnLabels:
+    """Numbers of the labels that were drawn for a topic.
 
-    def number(levels: LabelLevels) -> int:
-        return numbers.setdefault(levels, len(numbers))
+    `again`: two more judgings of each truth by the answers alone. For each run, by its ranking too: the `true` labels,
+    how much likelier a steeper slope would make each truth (`steeper`), and the spread that it comes from (`spread`).
+    """
 
-    sizes = tuple(map(len, topic.levels))
-    deciding = _games(topic.deciding, place)
-    if len(deciding.first):
-        again = [
-            [number(_by_wins(wins, items, deciding, sizes)) for wins in _replayed(row, deciding, chances)]
-            for row in strengths
-        ]
-    else:
-        won = np.concatenate([_replayed(row, games, chances) for row in strengths]).T
-        fitted = model.most_probable(won, np.repeat(spreads, 2)).T
-        again = [
-            [number(_filled(row, items, sizes)) for row in fitted[at : at + 2]]
-            for at in range(0, len(fitted), 2)
-        ]
-    return RedrawnLabels(tuple(numbers), np.array(again))
+    outcomes: Sequence[LabelLevels]
+    again: Indices  # (draws, 2)
+    true: Indices  # (runs, draws)
+    steeper: Floats  # (runs, draws)
+    spread: Indices  # (runs, draws), by its place among all spreads
 
+    @classmethod
+    def none(cls, topic: JudgedTopic, runs: int) -> "DrawnLabels":
+        """Return the labels of a topic whose judgments tell nothing apart: those that it has."""
+        zeros = np.zeros((runs, 1), dtype=np.intp)
+        return cls((topic.levels,), np.zeros((1, 2), dtype=np.intp), zeros, np.zeros((runs, 1)), zeros)
 
-def _games(judged: Sequence[Judgment], place: Mapping[str, int]) -> GameTable:
-    """Return the decided pairs of these judgments; a tie is half a win for each."""
-    pairs: dict[tuple[int, int], list[float]] = {}
-    for judgment in judged:
-        effect = judgment.effect
-        if judgment.right is None or not effect.usable or not (effect.left or effect.right):
-            continue
-        i, j = place.get(judgment.left), place.get(judgment.right)
-        if i is None or j is None:
-            continue
-        total = effect.left + effect.right
-        won = effect.left / total if i < j else effect.right / total
-        kept = pairs.setdefault((min(i, j), max(i, j)), [0.0, 0.0])
-        kept[0] += won
-        kept[1] += 1 - won
-    known = sorted(pairs)
-    first, second = (np.array([pair[side] for pair in known], dtype=np.intp) for side in (0, 1))
-    won_lost = np.array([pairs[pair] for pair in known]).reshape(-1, 2)
-    return GameTable(len(place), first, second, won_lost[:, 0], won_lost[:, 1])
+    @classmethod
+    def of(cls, possible: PossibleTruths, scores: Floats, slopes: Floats, weights: Floats) -> "DrawnLabels":
+        """Draw labels; `scores` of the items in each run, `weights` of the parts for each run."""
+        again = possible.labels_again()
+        pulls = [possible.pull(part, scores) for part in range(len(possible.fits))]
+        true, steeper, spread = [], [], []
+        for run, (own, slope) in enumerate(zip(scores, slopes.tolist(), strict=True)):
+            parts = possible.parts(weights[:, run])
+            truths = [possible.drawn[part][:count] + slope * pulls[part][run] for part, count in parts]
+            by_slope = [
+                each @ own / possible.fits[part].spread for each, (part, _) in zip(truths, parts, strict=True)
+            ]
+            true.append(possible.true_labels(np.concatenate(truths)))
+            steeper.append(np.concatenate(by_slope) - slope * own @ own)
+            spread.append(
+                np.repeat(possible.spreads[[part for part, _ in parts]], [count for _, count in parts])
+            )
+        outcomes = tuple(possible.outcomes)
+        return cls(outcomes, again, np.array(true), np.array(steeper), np.array(spread))
+
+    def used(self) -> Bools:
+        """Return which outcomes (a row each) the score of each run is needed for."""
+        needed = np.zeros((len(self.outcomes), len(self.true)), dtype=np.bool_)
+        needed[0] = True
+        needed[self.again.ravel()] = True
+        for run in range(len(self.true)):
+            needed[self.true[run], run] = True
+        return needed
 
 
-def _possible(
-    games: GameTable, draws: int, chances: np.random.Generator
-) -> tuple[Floats, Floats, StrengthModel]:
-    """Return possible strengths, a row for each draw, and the spread that each comes from."""
-    model = StrengthModel(games)
-    fits = model.fits()
-    drawn = [model.drawn(fit, draws, chances) for fit in fits]
-    evidence = np.array([each[1] for each in drawn])
-    weights = np.exp(evidence - evidence.max())
-    source = chances.choice(len(fits), draws, p=weights / weights.sum())
-    strengths = np.array([drawn[of][0][at] for at, of in enumerate(source)])
-    return strengths, np.array([fits[of].spread for of in source]), model
+def _draw(
+    topics: Sequence[JudgedTopic], runs: Sequence[Run], duplicates: DuplicateGroups, draws: int, seed: int
+) -> tuple[list[DrawnLabels], Knowledge | None]:
+    """Return the labels of each topic, and what the runs know of all topics that tell anything apart."""
+    possible = [PossibleTruths.of(topic, draws, seed) for topic in topics]
+    labels = [DrawnLabels.none(topic, len(runs)) for topic in topics]
+    told = [at for at, each in enumerate(possible) if each is not None]
+    known = [each for each in possible if each is not None]
+    if not known or not runs:
+        return labels, None
+    rankings = [_rankings(run, known, duplicates) for run in runs]
+    scores = [each.scores_of([own[at] for own in rankings]) for at, each in enumerate(known)]
+    knowledge = knowledge_of(known, scores)
+    for at, each, own, weights in zip(told, known, scores, knowledge.weights, strict=True):
+        labels[at] = DrawnLabels.of(each, own, knowledge.slopes, weights)
+    derivatives = np.zeros((len(runs), len(topics), knowledge.scores.shape[2]))
+    derivatives[:, told] = knowledge.scores
+    return labels, replace(knowledge, scores=derivatives)
 
 
-def _replayed(strengths: Floats, games: GameTable, chances: np.random.Generator) -> Floats:
-    """Return the wins of each pair's first item in two more judgings of all pairs."""
-    chance = scipy.special.expit(strengths[games.first] - strengths[games.second])
-    played = np.rint(games.won + games.lost).astype(np.int64)
-    return chances.binomial(played, chance, size=(2, len(played))).astype(np.float64)
-
-
-def _by_wins(wins: Floats, items: Sequence[str], games: GameTable, sizes: tuple[int, ...]) -> LabelLevels:
-    """Return levels by the number of wins: the best one, or as many as hold the items that had a level before."""
-    lost = games.won + games.lost - wins
-    scores = np.bincount(games.first, wins, games.size) + np.bincount(games.second, lost, games.size)
-    met = sorted({*games.first.tolist(), *games.second.tolist()}, key=lambda at: (-scores[at], items[at]))
-    levels = [tuple(items[at] for at in group) for _, group in groupby(met, key=lambda at: scores[at])]
-    return tuple(levels[:1]) if len(sizes) == 1 else Levels(tuple(levels)).top(sum(sizes))
-
-
-def _filled(strengths: Floats, items: Sequence[str], sizes: tuple[int, ...]) -> LabelLevels:
-    """Return levels of these sizes, filled by strength."""
-    order = [items[at] for at in np.argsort(-strengths, kind="stable")[: sum(sizes)]]
-    ends = np.cumsum(sizes).tolist()
-    return tuple(tuple(sorted(order[start:end])) for start, end in zip((0, *ends), ends, strict=False))
+def _rankings(
+    run: Run, topics: Sequence[PossibleTruths], duplicates: DuplicateGroups
+) -> list[dict[str, float]]:
+    """Return the score of each item that the run has, topic by topic; an item counts with its best duplicate."""
+    parts = run.frame.partition_by("topic", as_dict=True)
+    rankings = []
+    for possible in topics:
+        topic = possible.topic.topic
+        part = parts.get((topic,))
+        scores: dict[str, float] = {}
+        if part is not None:
+            canonical = {
+                other: item for item, others in duplicates.get(topic, {}).items() for other in others
+            }
+            for docno, score in part.select("docno", "score").iter_rows():
+                item = canonical.get(docno, docno)
+                scores[item] = max(score, scores.get(item, -np.inf))
+        rankings.append(scores)
+    return rankings
 
 
 # ---- scores
@@ -194,40 +184,80 @@ def label_noise(
     labelled = [topic for topic in topics if topic.levels]
     if not labelled:
         raise BadParameter("Nothing is judged yet.", remedy="Judge first: `duelpool judge terminal STORE`.")
-    redrawn = [redrawn_labels(topic, draws, seed) for topic in labelled]
-    ready = [ReadyRun(run) for run in runs]
-    values = [np.full((len(each.outcomes), len(runs)), np.nan) for each in redrawn]
-    place = {topic.topic: at for at, topic in enumerate(labelled)}
-    most = max(len(each.outcomes) for each in redrawn)
-    for outcome in range(most):
-        kept = {
-            topic.topic: each.outcomes[outcome]
-            for topic, each in zip(labelled, redrawn, strict=True)
-            if outcome < len(each.outcomes)
-        }
-        labels = make_labels(kept, Preferences.from_judgments(()), duplicates or {})
-        truth = Truth.of([labels.qrels, *([labels.duplicates] if len(labels.duplicates) else [])])
-        of_truth = measure.items(truth).topics
-        for at, run in enumerate(ready):
-            for topic, value in zip(of_truth, measure.values(truth, run).tolist(), strict=True):
-                values[place[topic]][outcome, at] = value
-        if progress is not None:
-            progress(100 * (outcome + 1) // most - 100 * outcome // most)
+    drawn, knowledge = _draw(labelled, runs, duplicates or {}, draws, seed)
+    values = _values(labelled, drawn, runs, measure, duplicates=duplicates or {}, progress=progress)
     counted = np.array([(weights or {}).get(topic.topic, 1.0) for topic in labelled])
     hard = np.array([each[0] for each in values]).T.reshape(len(runs), len(labelled))
     names = tuple(topic.topic for topic in labelled)
     table = ScoreTable(tuple(run.name for run in runs), names, hard, counted, measure.limits)
-    return LabelNoise(table, _covariance(table, redrawn, values))
+    expected, errors = _expected(table, drawn, values, knowledge)
+    return LabelNoise(table, expected, _covariance(table, drawn, values), errors)
 
 
-def _covariance(table: ScoreTable, redrawn: Sequence[RedrawnLabels], values: Sequence[Floats]) -> Floats:
+def _values(
+    topics: Sequence[JudgedTopic],
+    drawn: Sequence[DrawnLabels],
+    runs: Sequence[Run],
+    measure: Measure,
+    *,
+    duplicates: DuplicateGroups,
+    progress: Callable[[int], None] | None,
+) -> list[Floats]:
+    """Return for each topic the value of each outcome (a row) for each run, where it is needed."""
+    ready = [ReadyRun(run) for run in runs]
+    needed = [each.used() for each in drawn]
+    values = [np.full(each.shape, np.nan) for each in needed]
+    place = {topic.topic: at for at, topic in enumerate(topics)}
+    most = max(map(len, needed))
+    for outcome in range(most):
+        here = [at for at, each in enumerate(needed) if outcome < len(each)]
+        kept = {topics[at].topic: drawn[at].outcomes[outcome] for at in here}
+        labels = make_labels(kept, Preferences.from_judgments(()), duplicates)
+        truth = Truth.of([labels.qrels, *([labels.duplicates] if len(labels.duplicates) else [])])
+        of_truth = [place[topic] for topic in measure.items(truth).topics]
+        for run in np.flatnonzero(np.any([needed[at][outcome] for at in here], axis=0)).tolist():
+            for at, value in zip(of_truth, measure.values(truth, ready[run]).tolist(), strict=True):
+                values[at][outcome, run] = value
+        if progress is not None:
+            progress(100 * (outcome + 1) // most - 100 * outcome // most)
+    return values
+
+
+def _covariance(table: ScoreTable, drawn: Sequence[DrawnLabels], values: Sequence[Floats]) -> Floats:
     """Return the covariances of the runs' means over judgings; topics that a run lacks have no part in its mean."""
-    found = np.zeros((len(table.runs), len(table.runs)))
-    for each, scored, weight in zip(redrawn, values, table.weights.tolist(), strict=True):
+    summed = np.zeros((len(table.runs), len(table.runs)))
+    for each, scored, weight in zip(drawn, values, table.weights.tolist(), strict=True):
         apart = weight * np.nan_to_num(scored[each.again[:, 0]] - scored[each.again[:, 1]])
-        found += apart.T @ apart / (2 * len(apart))
+        summed += apart.T @ apart / (2 * len(apart))
     total = (~np.isnan(table.values) * table.weights).sum(axis=1)
-    return np.asarray(found / np.maximum(np.outer(total, total), 1e-300), dtype=np.float64)
+    return np.asarray(summed / np.maximum(np.outer(total, total), 1e-300), dtype=np.float64)
+
+
+def _expected(
+    table: ScoreTable, drawn: Sequence[DrawnLabels], values: Sequence[Floats], knowledge: Knowledge | None
+) -> tuple[ScoreTable, Floats]:
+    """Return the expected score of each run and topic, and the standard errors of the means.
+
+    A topic's part in the error of a mean is its own value, and what it adds through the estimates over all topics.
+    """
+    runs, spreads = range(len(table.runs)), range(len(SPREADS))
+    scores = np.full(table.values.shape, np.nan)
+    gradients = np.zeros((*table.values.shape, 1 + len(SPREADS)))
+    for at, (each, scored) in enumerate(zip(drawn, values, strict=True)):
+        true = np.array([scored[each.true[run], run] for run in runs]).reshape(len(runs), -1)
+        scores[:, at] = true.mean(axis=1)
+        apart = true - true.mean(axis=1, keepdims=True)
+        by_spread = [(apart * (each.spread == spread)).mean(axis=1) for spread in spreads]
+        gradients[:, at] = np.column_stack(((apart * each.steeper).mean(axis=1), *by_spread))
+    expected = ScoreTable(table.runs, table.topics, scores, table.weights, table.limits)
+    known = ~np.isnan(scores) * table.weights
+    shares = known / np.maximum(known.sum(axis=1, keepdims=True), 1e-300)
+    parts = shares * np.nan_to_num(scores - expected.means()[:, None])
+    if knowledge is not None:
+        parts += knowledge.influence(np.nansum(shares[:, :, None] * gradients, axis=1))
+    count = np.count_nonzero(known, axis=1)
+    square = np.square(parts).sum(axis=1) * count / np.maximum(count - 1, 1)
+    return expected, np.where(count > 1, np.sqrt(square), np.nan)
 
 
 # ---- campaigns
@@ -250,27 +280,30 @@ def judged_topics(campaign: Campaign) -> tuple[list[JudgedTopic], DuplicateGroup
     return campaign.read(work)
 
 
-def with_intervals_again(
+def with_label_noise(
     evaluation: Evaluation,
     campaign: Campaign,
     runs: Sequence[Run],
     *,
+    again_only: bool = False,
     level: float = 0.95,
     weights: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
-    """Return the evaluation of a campaign's runs with intervals for a second judging of the same topics.
+    """Return the evaluation of a campaign's runs with expected scores and both intervals.
 
-    Measures over preferences have none: they are computed from the answers themselves.
+    With `again_only`, means have the interval of a second judging as their own. Measures over preferences have none of
+    this: they are computed from the answers themselves.
     """
     topics, duplicates = judged_topics(campaign)
-    ends: dict[str, Floats] = {}
+    scores: dict[str, ExpectedScores] = {}
     notes = []
     for measure in evaluation.measures:
         wanted = set(evaluation.tables[str(measure)].topics)
         if isinstance(measure, OverPreferences):
-            notes.append(f"{measure}: no interval, for it is computed from preferences, not from labels")
+            what = "no interval" if again_only else "no expected score"
+            notes.append(f"{measure}: {what}, for it is computed from preferences, not from labels")
             continue
         noise = label_noise(
             [topic for topic in topics if topic.topic in wanted],
@@ -281,10 +314,21 @@ def with_intervals_again(
             seed=seed,
             progress=progress,
         )
-        ends[str(measure)] = noise.judged_again(level)
-    if ends:
-        notes.insert(
-            0,
-            f"[low, high]: where the mean falls if the same topics are judged again, in {level:.0%} of cases",
-        )
-    return evaluation.with_intervals(ends, notes)
+        again, new = noise.judged_again(level), noise.new_topics(level)
+        scores[str(measure)] = ExpectedScores(noise.expected.means(), again, new)
+    if again_only:
+        if scores:
+            notes.insert(0, f"[low, high]: {_again_note(level)}")
+        return evaluation.with_intervals({name: own.again for name, own in scores.items()}, notes)
+    if scores:
+        notes = [
+            "expected: the score by the best items themselves, as far as answers and the run's own ranking tell them",
+            f"on new topics: {level:.0%} confidence interval of the expected score, over topics and noisy labels",
+            f"judged again, same topics: {_again_note(level)}",
+            *notes,
+        ]
+    return evaluation.with_expected(scores, notes)
+
+
+def _again_note(level: float) -> str:
+    return f"where the mean falls if the same topics are judged again, in {level:.0%} of cases"

@@ -155,6 +155,14 @@ def evaluate(
             "falls if the same topics are judged again, for a campaign."
         ),
     ] = None,
+    expected: Annotated[
+        bool,
+        typer.Option(
+            "--expected",
+            help="For a campaign: the scores that are expected by the truth behind the labels, with an interval on new "
+            "topics, and where means fall if the same topics are judged again.",
+        ),
+    ] = False,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     topics: Annotated[
         str | None, typer.Option(help="A topics file with weights and tags of the topics.")
@@ -184,7 +192,7 @@ def evaluate(
 
       duelpool evaluate campaign.db -m RR -m ppref --ci t
 
-      duelpool evaluate campaign.db -m RR --ci again
+      duelpool evaluate campaign.db -m RR --expected
 
       duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
 
@@ -225,10 +233,10 @@ def evaluate(
         refuse_unknown_format(Path(plot))
     if kind not in (None, "qrels", "preferences", "run"):
         raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
-    if ci == _AGAIN and not is_store(truth):
+    if (expected or ci == _AGAIN) and not is_store(truth):
         raise BadParameter(
-            "Labels alone don't tell how they would come out if they were judged again.",
-            remedy="Name a campaign's store, which has the answers; or choose --ci t.",
+            "Labels alone don't tell how noisy they are.",
+            remedy="Name a campaign's store, which has the answers; or choose --ci t, which takes labels as they are.",
         )
     if is_store(truth):
         sources = _of_campaign(truth, campaign, runs)
@@ -242,8 +250,12 @@ def evaluate(
             weights=weights, topics=chosen, twins=twins or sources.twins, seed=seed, executor=executor,
             progress=advance,
         )  # fmt: skip
-    if ci == _AGAIN:
-        evaluation = _judged_again(evaluation, truth, campaign, sources.runs, level, weights, seed)
+    for again_only in [*([True] if ci == _AGAIN else []), *([False] if expected else [])]:
+        options = {"again_only": again_only, "level": level, "weights": weights, "seed": seed}
+        evaluation = _noisy(evaluation, truth, campaign, sources.runs, options)
+    if ci in ("t", "bootstrap") and not is_store(truth):
+        note = "the intervals take the labels as true: labels alone don't tell how noisy they are"
+        evaluation = evaluation.with_intervals({}, [note])
     if plot is not None:
         _draw(evaluation, plot)
     width, header = terminal_width(), evaluation.header
@@ -265,29 +277,17 @@ def evaluate(
     _put(text, header if form not in ("table", "latex") else (), output)
 
 
-def _judged_again(
-    evaluation: Evaluation,
-    store: str,
-    name: str | None,
-    runs: Sequence[Any],
-    level: float,
-    weights: dict[str, float] | None,
-    seed: int,
+def _noisy(
+    evaluation: Evaluation, store: str, name: str | None, runs: Sequence[Any], options: dict[str, Any]
 ) -> Evaluation:
-    """Return the evaluation of a campaign's runs with intervals for a second judging of the same topics."""
+    """Return the evaluation of a campaign's runs with what the noise of its labels adds."""
     from duelpool.cli.opening import opened
-    from duelpool.leaderboard.noise import with_intervals_again
+    from duelpool.leaderboard.noise import with_label_noise
 
     steps = 100 * len(evaluation.measures)
-    with opened(store, name) as campaign, progress_bar("Judging again", steps) as advance:
-        return with_intervals_again(
-            evaluation,
-            campaign,
-            [run_of(each) for each in runs],
-            level=level,
-            weights=weights,
-            seed=seed,
-            progress=advance,
+    with opened(store, name) as campaign, progress_bar("Drawing labels", steps) as advance:
+        return with_label_noise(
+            evaluation, campaign, [run_of(each) for each in runs], progress=advance, **options
         )
 
 
