@@ -17,6 +17,7 @@ from duelpool.evaluation import Evaluation, measures_of
 from duelpool.evaluation.side_by_side import side_by_side
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.frames import counted
+from duelpool.judges.live import is_simulated
 from duelpool.leaderboard.charts import (
     board_chart,
     history_chart,
@@ -42,7 +43,7 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
     listed = [
         Fact(f"{snapshot.total('done')} of {len(snapshot.topics)}", "topics done"),
         Fact(f"{snapshot.total('judgments'):,}", "judgments that count"),
-        Fact(f"{len(snapshot.assessors):,}", "assessors"),
+        Fact(f"{len(_who_judged(snapshot)):,}", "assessors"),
     ]
     spared = _spared(snapshot)
     if spared is not None and spared.done and spared.share > 0:
@@ -82,6 +83,7 @@ def chapters(
     if snapshot.money.spent or snapshot.money.budget is not None:
         parts.append(_money(snapshot))
     ending = [Chapter("Definitions", tuple(dict.fromkeys((*defined, *notes))))] if defined or notes else []
+    answer += tuple(filter(None, [simulated_note(snapshot)]))
     return [Chapter("In short", answer), *parts, *further, *ending]
 
 
@@ -290,9 +292,27 @@ def _definitions_of_certainty(snapshot: CampaignStatus) -> list[str]:
 # ---- people, agreement, money
 
 
+def _who_judged(snapshot: CampaignStatus) -> list[AssessorStatus]:
+    return [person for person in snapshot.assessors if person.judgments]
+
+
+def simulated_note(snapshot: CampaignStatus) -> str:
+    """Return a sentence about simulated assessors; empty where there are none."""
+    judged = _who_judged(snapshot)
+    made_up = [person for person in judged if is_simulated(person.assessor)]
+    if not made_up:
+        return ""
+    if len(made_up) == len(judged):
+        return "All assessors are simulated: the scores say nothing about what people prefer."
+    return (
+        f"{len(made_up)} of {counted(len(judged), 'assessor')} are simulated, and scores count their judgments: "
+        f"{sum(person.usable for person in made_up):,} of {snapshot.total('judgments'):,}."
+    )
+
+
 def _people(snapshot: CampaignStatus) -> Chapter:
     excluded = [person for person in snapshot.assessors if person.state == "excluded"]
-    words = [f"{counted(len(snapshot.assessors), 'assessor')} judged."]
+    words = [f"{counted(len(_who_judged(snapshot)), 'assessor')} judged."]
     if excluded:
         lost = sum(person.judgments - person.usable for person in excluded)
         words.append(

@@ -136,26 +136,58 @@ def test_judging_by_simulated_people_and_by_replay(folder: Path) -> None:
     assert "No file to replay" in call("judge", "c.db", "--judge", "replay", code=2)[1]
 
 
+def test_simulated_people_are_called_so_and_never_mix_with_real_ones_silently(folder: Path) -> None:
+    make()
+    judge = ("judge", "simulated", "c.db", "--model", "order", "--assessors", "2", "--limit", "3")
+    assert "These assessors are simulated (simulated-1, ...)" in call(*judge)[1]
+    call("report", "c.db", "-o", "r.html")
+    assert "All assessors are simulated" in (folder / "r.html").read_text()
+    call("judge", "terminal", "c.db", "--assessor", "anna", "--limit", "1", stdin="1\n")
+    said = " ".join(call(*judge)[1].split())
+    assert "the campaign also has judgments of anna, and scores mix the two" in said
+    assert "`duelpool exclude STORE simulated-1`" in said
+    call("report", "c.db", "-o", "r.html")
+    assert (
+        "2 of 3 assessors are simulated, and scores count their judgments: 6 of 7."
+        in (folder / "r.html").read_text()
+    )
+    assert "3, 2 simulated" in call("status", "c.db")[0]
+
+
+def test_status_of_systems_names_them_and_ends_with_the_figures(folder: Path) -> None:
+    rows = [
+        {"question": "Why is it so?", "system": system, "answer": f"Because {system} says so."}
+        for system in ("gamma", "delta")
+    ]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call("pool", "--answers", "a.jsonl", "-o", "s.db")
+    call("judge", "simulated", "s.db", "--model", "order")
+    out = call("status", "s.db")[0]
+    assert "gamma" in out or "delta" in out
+    assert out.index("best so far") < out.index("topics done")
+
+
 def test_exclude_reinstate_retract_and_rewind(folder: Path) -> None:
     make()
     call("judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2")
-    out, err = call("exclude", "c.db", "person-1")
+    out, err = call("exclude", "c.db", "simulated-1")
     assert "This takes out 10 judgments of 2 topics and reopens 0 of their 10 pairs." in out
     assert "Nothing was changed. Add --yes to do it." in err
     assert figures("status", "c.db")["totals"]["judgments"] == 20  # type: ignore[index]
-    assert figures("exclude", "c.db", "person-1", "--yes") == {
-        "assessor": "person-1", "judgments": 10, "topics": 2, "pairs": 10,
+    assert figures("exclude", "c.db", "simulated-1", "--yes") == {
+        "assessor": "simulated-1", "judgments": 10, "topics": 2, "pairs": 10,
         "opened": 0, "again": 0, "cost": 0, "excluded": True,
     }  # fmt: skip
     assert figures("status", "c.db")["totals"]["judgments"] == 10  # type: ignore[index]
     assert (
-        "This assessor is excluded" in call("judge", "c.db", "--assessor", "person-1", code=2, stdin="1\n")[1]
+        "This assessor is excluded"
+        in call("judge", "c.db", "--assessor", "simulated-1", code=2, stdin="1\n")[1]
     )
     again = figures(
         "judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2", "--limit", "1"
     )
     assert again["judged"] == 0, "closed phases stay closed, and the excluded person is passed over"
-    assert figures("reinstate", "c.db", "person-1")["judgments"] == 10
+    assert figures("reinstate", "c.db", "simulated-1")["judgments"] == 10
     out, _ = call("retract", "c.db", "1", "2", "99", "--reason", "the screen was cut off")
     assert "Retracted 1 judgments of topic 1." in out
     assert "No counted judgment at: 99." in out
@@ -168,7 +200,7 @@ def test_exclude_reinstate_retract_and_rewind(folder: Path) -> None:
     assert "rewind  phase: final-1  reason: rewound by the manager" in out
     lines = [json.loads(line) for line in call("log", "c.db", "--last", "2", "--json")[0].splitlines()]
     assert [line["topic"] for line in lines] == ["1", "1", "2", "2"]
-    assert "person-2" not in call("log", "c.db", "--assessor", "person-1")[0]
+    assert "simulated-2" not in call("log", "c.db", "--assessor", "simulated-1")[0]
 
 
 def test_challenge_adds_items_of_a_late_run(folder: Path) -> None:
@@ -245,7 +277,7 @@ def test_status_tables(folder: Path) -> None:
         "4.00 USD",
         "left of the budget",
         "0.20 USD",
-        "worker-1",
+        "simulated-1",
     ):
         assert told in words
     assert max(map(len, out.splitlines())) <= 80

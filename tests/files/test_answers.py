@@ -211,6 +211,35 @@ def test_a_column_a_system_where_it_is_clear(tmp_path: Path) -> None:
     assert "Found: question, language, level" in refused.value.problem
 
 
+def test_a_json_field_a_system_is_read_like_a_column(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "Why?", "gpt": "Because it is so.", "claude": "That has no reason."},
+        {"prompt": "Who?", "claude": "It was me again."},
+    ]
+    for text in (json.dumps(rows), lines_of(*rows)):
+        answers = read(tmp_path, text)
+        assert given(answers)["q1", "claude"] == "That has no reason."
+        assert answers.missing == {"gpt": 1}
+    named = [{"prompt": "Why?", "gpt": "yes", "claude": "no", "level": "hard"}]
+    assert given(read(tmp_path, lines_of(*named), fields="systems=gpt+claude")) == {
+        ("q1", "gpt"): "yes",
+        ("q1", "claude"): "no",
+    }
+    with pytest.raises(BadFile, match="no field for the answer") as refused:
+        read(tmp_path, lines_of(*named))
+    assert "--fields systems=gpt+claude+level" in str(refused.value.remedy)
+
+
+def test_questions_that_are_numbers_are_ids(tmp_path: Path) -> None:
+    rows = [{"prompt": number, "model": "A", "result": f"Answer {number}."} for number in (8, 5)]
+    answers = read(tmp_path, lines_of(*rows))
+    assert list(answers.questions) == ["8", "5"]
+    assert not answers.topics  # nobody is asked which answers "8" better
+    assert "--topics FILE: 2" in said(answers)
+    with_ids = [{**row, "question_id": f"q-{row['prompt']}"} for row in rows]
+    assert list(read(tmp_path, lines_of(*with_ids)).questions) == ["q-8", "q-5"]
+
+
 # ---- TREC RAG
 
 

@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "plots": (*GROUND, "files", "comparison", "budget", "agreements", "simulation", "evaluation"),
     "campaign_report": (
         *GROUND,
-        *("store", "campaign", "report", "agreements", "evaluation", "leaderboard"),
+        *("judges", "store", "campaign", "report", "agreements", "evaluation", "leaderboard"),
     ),
     "web": (
         *GROUND,

@@ -41,7 +41,8 @@ from duelpool.setup import (
 )
 from duelpool.setup.pilots import _agreement_of
 from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
-from duelpool.simulation.cost import Pay
+from duelpool.simulation import simulate
+from duelpool.simulation.cost import SIMULATED_JUDGES, Pay, known_found_rate
 from duelpool.store import holdings, log, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.strategies import STRATEGIES
@@ -274,6 +275,43 @@ def test_pools_and_strategies_give_one_cost(files: Files, half_usable: str, stra
     for part in ("judgments", "assignments", "cost", "found"):
         assert told["estimate"][part] == forecast_of[part]
     assert told["estimate"]["assignments"] >= told["estimate"]["judgments"] / 0.5 / 10
+
+
+def test_alternatives_have_hours_and_one_cost_in_table_and_recommendation(
+    files: Files, tmp_path: Path
+) -> None:
+    many = tmp_path / "runs"
+    many.mkdir()
+    for number in range(30):
+        (many / f"r{number}.run").write_text(Path(files.runs[0]).read_text())
+    own = call("pool", str(many))
+    assert "and 20 more: --json lists all" in own
+    assert "hours, at 20 seconds each" in own
+    assert "assignments" not in own  # these are a crowd's
+    assert "about 57%" in own  # every pair once, of four items
+    crowd = call("pool", files.runs[0], "--judges", "crowd")
+    assert "assignments of 10" in crowd
+    assert "14.40 USD" in crowd
+    simulated = call("pool", files.runs[0], "--judges", "crowd", "--simulate")
+    table, _, sentence = " ".join(simulated.split()).partition("Recommended:")
+    assert sentence.split(" for ")[1].split(";")[0] in table
+
+
+def test_what_strategies_find_is_known_for_usual_sizes_alone() -> None:
+    assert known_found_rate([1, 1], "allpairs") == 1.0
+    one, mixed, other = (known_found_rate(sizes, "knockout") or 0.0 for sizes in ([8], [8, 20], [20]))
+    assert one > mixed > other > 0
+    assert mixed == pytest.approx((one + other) / 2)
+    assert known_found_rate([8, 1000], "knockout") is None
+    assert known_found_rate([8], "sorting") is None
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("strategy", ["knockout", "allpairs", "swissfinals"])
+def test_known_found_rates_are_those_of_simulations(strategy: str) -> None:
+    for size in (5, 8, 12):
+        found = simulate(strategy, SIMULATED_JUDGES, items=size, cap=6, trials=400, seed=2).single
+        assert found == pytest.approx(known_found_rate([size], strategy), abs=0.1)  # four standard errors
 
 
 def test_cost_of_a_pilot_holds_judgments_that_do_not_count(files: Files, half_usable: str) -> None:

@@ -16,7 +16,15 @@ from duelpool.records import Answer, Outcome, Passage, Topic
 SEEN_THREE_OUT_OF_FOUR = math.log(3.0)
 """The log-odds of a win per unit of utility: a reader sees the difference three times out of four."""
 
+SIMULATED = "simulated-"
+"""The names of simulated people begin with this, so that nobody takes their answers for real ones."""
+
 _UNSEEN = -5.0  # the utility of an unknown item, far below every other
+
+
+def is_simulated(assessor: str) -> bool:
+    """Return whether an assessor is one that `duelpool judge simulated` named."""
+    return assessor.startswith(SIMULATED)
 
 
 class JudgeError(DuelpoolError):

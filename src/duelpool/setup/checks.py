@@ -68,7 +68,13 @@ def _checks(draft: Draft) -> Iterator[PoolCheck]:
         len(draft.untitled),
         holds="questions" in required,
     )
-    copies = [(item, copy) for pool in pools.pools for item, found in pool.twins.items() for copy in found]
+    called = _system_names(draft)
+    copies = [
+        (called.get((pool.topic, item), item), called.get((pool.topic, copy), copy))
+        for pool in pools.pools
+        for item, found in pool.twins.items()
+        for copy in found
+    ]
     yield _check(
         "duplicates",
         "Duplicates, of exactly the same text",
@@ -76,7 +82,11 @@ def _checks(draft: Draft) -> Iterator[PoolCheck]:
         "Each is judged once, and counts for all its copies.",
         len(copies),
     )
-    near = [group for groups in pools.near_duplicates.values() for group in groups]
+    near = [
+        [called.get((topic, item), item) for item in group]
+        for topic, groups in pools.near_duplicates.items()
+        for group in groups
+    ]
     yield _check(
         "near_duplicates",
         "Near-duplicates, but for white space and case",
@@ -106,6 +116,17 @@ def _checks(draft: Draft) -> Iterator[PoolCheck]:
     yield _check(
         "empty", "Topics without items", pools.empty_topics, "They are left out.", len(pools.empty_topics)
     )
+
+
+def _system_names(draft: Draft) -> dict[tuple[str, str], str]:
+    """Return what answers are called, by question and item: the system and the question, for nobody knows the ids."""
+    if not draft.inputs.files.of_systems:
+        return {}
+    return {
+        (topic, item): f"{run.name} on {topic}"
+        for run in draft.inputs.runs
+        for topic, item in run.top(1).select("topic", "docno").rows()
+    }
 
 
 def _check(

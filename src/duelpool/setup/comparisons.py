@@ -19,7 +19,7 @@ from duelpool.setup.pilots import (
     fit_judges,
     recommend,
 )
-from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, estimate
+from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, estimate, known_found_rate
 
 USUAL = FittedJudges(
     SIMULATED_JUDGES, "Simulated judges with default noise; a pilot measures the noise of yours."
@@ -72,14 +72,21 @@ def planned_cost(
 
 
 def other_plans(draft: Draft, observed: Observed | None = None) -> list[Estimate]:
-    """Return the estimates of the chosen strategy, of cheaper ones, and of judging every pair once."""
+    """Return the estimates of the chosen strategy, of cheaper ones, and of judging every pair once.
+
+    They say how often the best item is found where simulations made before tell.
+    """
     settings = draft.settings
     if read_goal(settings.goal).of_systems:
         return []
     usable = 1.0 if observed is None else observed.usable
     names = dict.fromkeys((settings.strategy, *CHEAPER, EVERY_PAIR))
+    sizes = draft.pools.sizes.values()
     rows = [
-        estimate(draft.pools.sizes.values(), name, pay_of(settings), cap=settings.cap, usable=usable)
+        dataclasses.replace(
+            estimate(sizes, name, pay_of(settings), cap=settings.cap, usable=usable),
+            found=known_found_rate(sizes, name),
+        )
         for name in names
     ]
     return [rows[0], *(each for each in rows[1:-1] if each.judgments < rows[0].judgments), *rows[1:][-1:]]

@@ -10,12 +10,24 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from duelpool.errors import BadParameter
 from duelpool.simulation import simulate
 from duelpool.strategies import make_strategy
 
 SIMULATED_JUDGES = "bt:sd=1"  # strengths spread as a logistic judge with standard deviation 1 sees them
 _TRIALS = 30
+SECONDS_EACH = 20
+"""What one judgment takes a person, about."""
+_ONCE = {2: 0.71, 3: 0.62, 5: 0.53, 8: 0.50, 12: 0.52}  # every pair once, which is all that small pools get
+_FOUND: dict[str, dict[int, float]] = {
+    "knockout": {2: 0.71, 3: 0.61, 5: 0.51, 8: 0.45, 12: 0.39, 20: 0.35, 35: 0.31, 60: 0.26, 100: 0.26},
+    "allpairs": {**_ONCE, 20: 0.52, 35: 0.53, 60: 0.55, 100: 0.62},
+    "swissfinals": {**_ONCE, 20: 0.70, 35: 0.63, 60: 0.63},
+    "swissfinals:per_item=3.5": {**{size: _ONCE[size] for size in (2, 3, 5, 8)}},
+}
+"""By size of the pool, how often its best item comes out first: simulations with the judges above and a cap of 6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,12 @@ class Pay:
         return math.ceil(judgments / usable / self.questions)
 
 
+def hours(judgments: int) -> str:
+    """Return the hours that these judgments take people, in words."""
+    time = judgments * SECONDS_EACH / 3600
+    return f"about {time:,.0f}" if time >= 10 else f"about {time:.1f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """The judgments and the cost of pools of these sizes with one strategy; `found` only where it was simulated."""
@@ -51,6 +69,19 @@ class Estimate:
     assignments: int
     cost: int
     found: float | None = None  # the share of topics whose best item is found
+
+
+def known_found_rate(sizes: Iterable[int], strategy: str) -> float | None:
+    """Return how often the best item of pools of these sizes is found, from simulations made before.
+
+    It is None for a strategy that isn't among them, and for pools well beyond their sizes.
+    """
+    counts = Counter(sizes)
+    known = {1: 1.0, **_FOUND.get(strategy, {})}
+    if len(known) == 1 or not counts or max(counts) > 1.25 * max(known):
+        return None
+    shares = np.interp(np.log([max(1, size) for size in counts]), np.log([*known]), [*known.values()])
+    return float(np.average(shares, weights=list(counts.values())))
 
 
 def estimate(

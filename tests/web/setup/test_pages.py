@@ -94,6 +94,7 @@ def _say_who_judges(page: Page) -> None:
     look_with_axe(page, "judges")
     page.click("text=Consent and guide")
     page.fill("#consent", "**Agree**, please.")
+    page.click("text=A language model judges, too")
     page.fill("#llm_model", "wise")
     page.click("text=Next: plan and cost")
     assert "needs both its address and its name" in page.inner_text("#alarm")
@@ -107,11 +108,18 @@ def _say_who_judges(page: Page) -> None:
 
 def _review(page: Page) -> None:
     """Go from the plan to the campaign."""
-    page.fill("#strategy", "allpairs")
+    page.wait_for_selector("[value=allpairs][name=choose]", timeout=3 * PATIENCE)
+    rows = page.locator("#forecasts tbody tr").count()
+    page.click("[value=allpairs][name=choose]")  # the dry run goes on: nothing is simulated again
+    page.wait_for_function("() => document.getElementById('estimate').textContent.includes('allpairs')")
+    assert page.locator("#forecasts tbody tr").count() >= rows
     page.click("text=Next: review")
     page.wait_for_selector("#reviewed")
     look_with_axe(page, "review")
     assert "--url https://api.example.org/v1 --model wise" in page.inner_text("#reviewed")
+    assert page.input_value("#name")  # as the command line would name it
+    page.fill("#name", "")
+    page.eval_on_selector("#name", "field => { field.required = false; }")
     page.click("#make")
     assert "no name yet" in page.inner_text("#alarm")
     page.fill("#name", "From files")

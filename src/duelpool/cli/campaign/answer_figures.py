@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.table import Table
 
+from duelpool.cli.campaign.pool_tables import add_effort
 from duelpool.cli.output import print_table
 from duelpool.setup import Draft
 from duelpool.setup.comparisons import pairs_of_answers
@@ -47,9 +48,8 @@ def show_answers(draft: Draft, expected: Estimate) -> None:
             facts.add_row(what, f"{count:,}")
     facts.add_section()
     facts.add_row("pairs of answers", f"{of['pairs']:,}")
-    facts.add_row(f"votes, with {expected.strategy}, at most", f"{expected.judgments:,}")
-    facts.add_row("assignments of ten", f"{expected.assignments:,}")
-    facts.add_row("cost", f"{expected.cost / 100:,.2f}")
+    facts.add_row("votes, at most", f"{expected.judgments:,}")
+    add_effort(facts, expected, draft.settings)
     print_table(facts)
     missing = {name: of["questions"] - had for name, had in of["systems"].items() if had < of["questions"]}
     if missing:

@@ -27,13 +27,13 @@ from duelpool.cli.helptext import DuelpoolGroup, command_group
 from duelpool.cli.opening import opened
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
-from duelpool.cli.output import print_json, progress_bar
+from duelpool.cli.output import print_json, progress_bar, tell
 from duelpool.demo import load_collection
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.judges import JUDGES, make_judges
 from duelpool.judges.base import JudgeModel
 from duelpool.judges.command import CommandJudge
-from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
+from duelpool.judges.live import SIMULATED, SimulatedPerson, TopicJudges, Utilities, is_simulated
 from duelpool.judges.terminal import TerminalJudge
 from duelpool.simulation import Progress
 from duelpool.store import holdings
@@ -178,6 +178,7 @@ def simulated(
     """
     with opened(store, judging.campaign, writable=True) as campaign:
         _simulate(campaign, _model(model), people, judging)
+        _tell_simulated(campaign)
 
 
 @judge.command()
@@ -276,9 +277,8 @@ def _people(
     judges = TopicJudges(model, campaign.live.items, seed)
     crowd = campaign.settings.judges == "crowd"
     known = campaign.read(holdings.assessors)
-    kind = "worker" if crowd else "person"
     for number in count(1):
-        name = f"{kind}-{number}"
+        name = f"{SIMULATED}{number}"
         if name not in known or (not crowd and known[name].state == "in"):
             yield name, SimulatedPerson(number, judges, seed, careless=careless)
 
@@ -308,6 +308,22 @@ def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, jud
                 )
             result = in_turns(sessions, judging.limit)
     _report(result, judging.as_json)
+
+
+def _tell_simulated(campaign: Campaign) -> None:
+    """Say that these are no answers of people, and how to tell them apart in a campaign that has those as well."""
+    judged = [each for each in status(campaign, turns=summaries.Turns(0)).assessors if each.judgments]
+    people = [each.assessor for each in judged if not is_simulated(each.assessor)]
+    if people:
+        tell(
+            f"Notice: the campaign also has judgments of {', '.join(people[:3])}"
+            f"{' and others' if len(people) > 3 else ''}, and scores mix the two. Try simulations in a store of its "
+            f"own; `duelpool exclude STORE {SIMULATED}1` takes a simulated assessor out."
+        )
+    else:
+        tell(
+            f"These assessors are simulated ({SIMULATED}1, ...): the scores say nothing about what people prefer."
+        )
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -245,9 +245,9 @@ def pool(
             }
         print_json(whole)
     else:
-        show_answers(draft, expected) if files.of_systems else show(pools, expected)
+        show_answers(draft, expected) if files.of_systems else show(pools, expected, settings)
         show_checks(checks)
-        show_alternatives(others, forecasts)
+        show_alternatives(others, forecasts, settings)
         if compared is not None:
             show_comparison(compared, seen, settings)
     if message:
@@ -264,15 +264,21 @@ def _of_pilot(draft: Draft) -> dict[str, object]:
 
 
 def _simulated_others(comparison: Comparison, others: Sequence[Estimate]) -> tuple[Forecast, ...]:
-    """Return the forecasts of the alternatives, by the simulation of a dry run, a shorter one."""
+    """Return the forecasts of the alternatives, by a shorter simulation than that of a dry run.
+
+    It draws a few of the pools, so judgments and cost stay those that the estimates work out from all of them.
+    """
     if not others:
         return ()
+    forecasts = []
     with progress_bar("Simulating strategies", len(others)) as advance:
-        found = []
         for each in others:
-            found.append(comparison.forecast(each.strategy, USUAL.judges, SHORT))
+            if (one := comparison.forecast(each.strategy, USUAL.judges, SHORT)) is not None:
+                forecasts.append(
+                    replace(one, judgments=each.judgments, assignments=each.assignments, cost=each.cost)
+                )
             advance(1)
-    return tuple(each for each in found if each is not None)
+    return tuple(forecasts)
 
 
 def _made(output: str, name: str | None, draft: Draft, prior: Prior | None) -> str:

@@ -11,7 +11,10 @@ from duelpool.cli.output import print_table
 from duelpool.pooling import Pools
 from duelpool.setup import Compared, Forecast, Observed, pay_of, recommend
 from duelpool.setup.checks import PoolCheck
-from duelpool.simulation.cost import Estimate
+from duelpool.simulation.cost import SECONDS_EACH, Estimate, hours
+
+_NAMED = 12
+"""Runs and groups that are listed; further ones are counted."""
 
 
 def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
@@ -48,7 +51,7 @@ def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
     }
 
 
-def show(pools: Pools, expected: Estimate) -> None:
+def show(pools: Pools, expected: Estimate, settings: Settings) -> None:
     """Print the figures of pools, and the contribution of each run and group."""
     sizes = sorted(pools.sizes.values())
     largest = pools.largest
@@ -74,8 +77,7 @@ def show(pools: Pools, expected: Estimate) -> None:
             facts.add_row(name, f"{count:,}")
     facts.add_section()
     facts.add_row(f"judgments, with {expected.strategy}", f"about {expected.judgments:,}")
-    facts.add_row("assignments of ten", f"{expected.assignments:,}")
-    facts.add_row("cost", f"{expected.cost / 100:,.2f}")
+    add_effort(facts, expected, settings)
     if expected.found is not None:
         facts.add_row("best items found, simulated", f"{expected.found:.0%}")
     print_table(facts)
@@ -85,9 +87,23 @@ def show(pools: Pools, expected: Estimate) -> None:
             table.add_column(title.lower()[:-1], overflow="fold")
             table.add_column("candidates", justify="right")
             table.add_column("from it alone", justify="right")
-            for each in sorted(contributions, key=lambda each: (-each.unique, -each.items, each.name)):
+            ordered = sorted(contributions, key=lambda each: (-each.unique, -each.items, each.name))
+            named = ordered if len(ordered) <= _NAMED else ordered[: _NAMED - 2]
+            for each in named:
                 table.add_row(each.name, f"{each.items:,}", f"{each.unique:,}")
+            if left := len(ordered) - len(named):
+                table.add_row(f"and {left:,} more: --json lists all", "", "")
             print_table(table)
+
+
+def add_effort(facts: Table, expected: Estimate, settings: Settings) -> None:
+    """Add what the judgments take: a crowd's assignments and cost, or the hours of your own people."""
+    if settings.judges == "crowd":
+        facts.add_row(f"assignments of {settings.targets}", f"{expected.assignments:,}")
+        facts.add_row("cost", f"{expected.cost / 100:,.2f} {settings.currency}")
+        return
+    facts.add_row(f"hours, at {SECONDS_EACH} seconds each", hours(expected.judgments))
+    facts.add_row("cost, if a paid crowd judged", f"{expected.cost / 100:,.2f} {settings.currency}")
 
 
 def show_comparison(compared: Compared, seen: Observed | None, settings: Settings) -> None:
@@ -135,21 +151,43 @@ def show_checks(checks: Iterable[PoolCheck]) -> None:
         Console().print(each.sentence, markup=False, highlight=False)
 
 
-def show_alternatives(estimates: Sequence[Estimate], forecasts: Sequence[Forecast]) -> None:
-    """Print what other strategies would cost, and find where they were simulated; the chosen one is the first."""
+def show_alternatives(
+    estimates: Sequence[Estimate], forecasts: Sequence[Forecast], settings: Settings
+) -> None:
+    """Print what other strategies would take and find; the chosen one is the first.
+
+    How often they find the best item is their simulation's, where there was one; else it is known for pools like these.
+    """
     if len(estimates) < 2:
         return
     found = {each.strategy: each for each in forecasts}
+    crowd = settings.judges == "crowd"
     table = Table(title="Alternatives", title_justify="left")
     table.add_column("strategy", overflow="fold")
-    for column in ("judgments", "cost", *(("found",) if found else ())):
+    told = bool(found) or any(each.found is not None for each in estimates)
+    for column in ("judgments", "cost" if crowd else "hours", *(("best found",) if told else ())):
         table.add_column(column, justify="right", no_wrap=True)
     for each in estimates:
         seen = found.get(each.strategy)
-        share = [f"{seen.found:.0%} ±{seen.error:.0%}" if seen else ""] if found else []
-        table.add_row(each.strategy, f"{each.judgments:,}", f"{each.cost / 100:,.2f}", *share)
+        share = f"{seen.found:.0%} ±{seen.error:.0%}" if seen else ""
+        share = share or ("" if each.found is None else f"about {each.found:.0%}")
+        effort = f"{each.cost / 100:,.2f}" if crowd else hours(each.judgments)
+        table.add_row(each.strategy, f"{each.judgments:,}", effort, *([share] if told else []))
     print_table(table)
+    say = Console()
+    if told:
+        say.print(
+            "Best found: the share of topics whose best item comes out first, if judges choose the better of two "
+            "items in 72% of cases. Careful judges find more.",
+            markup=False,
+            highlight=False,
+        )
+    if not found and any(each.found is None for each in estimates):
+        say.print("What the others find on your pools: add --simulate.", markup=False, highlight=False)
     if forecasts:
-        Console().print(f"Recommended: {recommend(forecasts).reason}", markup=False, highlight=False)
-    else:
-        typer.echo("How often each finds the best item: add --simulate; all strategies: --dry-run.")
+        say.print(f"Recommended: {recommend(forecasts).reason}", markup=False, highlight=False)
+    say.print(
+        "Choose one with --strategy, as in: --strategy knockout. All strategies: --dry-run.",
+        markup=False,
+        highlight=False,
+    )

@@ -1,6 +1,7 @@
 """`duelpool status`: the progress of a campaign."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Annotated
 
@@ -10,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from duelpool.campaign import Campaign
+from duelpool.campaign.log.systems import answers
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.views.status import status as look
@@ -17,11 +20,13 @@ from duelpool.campaign.views.summaries import Turns, work_out
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
+from duelpool.deciders import read_goal
+from duelpool.judges.live import is_simulated
 
 RESULTS_AT_ONCE = 200
 """Results that take long and are worked out by one call that states them, at most; they are stored."""
-RESULTS_BESIDE = 4
-"""The same for a call that shows the progress alone: it takes a second or two, however many topics there are."""
+RESULTS_BESIDE = 15
+"""The same for a call that shows the progress alone: it takes a few seconds, however many topics there are."""
 
 
 def status(
@@ -52,15 +57,28 @@ def status(
         turns = Turns(RESULTS_AT_ONCE if certainty or as_json else min(RESULTS_BESIDE, RESULTS_AT_ONCE))
         work_out(campaign, turns)
         now = look(campaign, advance, turns)
+        if not as_json and read_goal(campaign.settings.goal).of_systems:
+            now = _with_systems(now, campaign)
     if as_json:
         print_json(now.as_json())
     else:
         show(now, people=people, certainty=certainty)
 
 
+def _with_systems(now: CampaignStatus, campaign: Campaign) -> CampaignStatus:
+    """Return the status with the systems that gave the best answers in place of the answers' ids."""
+    best = [each.topic for each in now.topic_statuses if each.best]
+    given = campaign.read(lambda tx: {topic: answers(tx, topic) for topic in best})
+    views = []
+    for view in now.topics:
+        own = sorted(given.get(view.status.topic, {}).items())
+        names = tuple(name for item in view.status.best for name, gave in own if gave == item)
+        views.append(replace(view, status=replace(view.status, best=names or view.status.best)))
+    return replace(now, topics=tuple(views))
+
+
 def show(now: CampaignStatus, *, people: bool = False, certainty: bool = False) -> None:
     """Print a status as tables."""
-    print_table(_facts(now))
     print_table(_topics(now))
     for note in _notes(now, certainty):
         typer.echo(note)
@@ -68,6 +86,7 @@ def show(now: CampaignStatus, *, people: bool = False, certainty: bool = False) 
         typer.echo(f"Waiting, {reason}: {_first(waiting, 10)}")
     if people:
         print_table(_people(now))
+    print_table(_facts(now))  # below the long tables, where a terminal ends
     for block in now.blocks:
         typer.echo(f"Blocked: {block}")
 
@@ -82,7 +101,7 @@ def _topics(now: CampaignStatus) -> Table:
         ("items", (each.items for each in now.topic_statuses)),
         ("judged", (each.judgments for each in now.topic_statuses)),
         ("open", (each.open for each in now.topic_statuses)),
-        ("out", (each.leased + each.held for each in now.topic_statuses)),
+        ("asked", (each.leased + each.held for each in now.topic_statuses)),
     ):
         columns.append((name, *map(str, figures)))
     frame = 3 * (len(columns) + 1) + 1
@@ -119,8 +138,8 @@ def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
     yield from filter(None, dict.fromkeys(on_what(each.certainty) for each in said))
     if left := now.total("outdated"):
         yield (
-            f"The best items of {left:,} topics aren't worked out yet. Run this again for {RESULTS_AT_ONCE} more; "
-            "`duelpool export --as levels` works out all, and a server does so in the background."
+            f"The best items of {left:,} topics aren't worked out yet. With --certainty, status works out "
+            f"{RESULTS_AT_ONCE} of them; `duelpool export --as levels` all, and a server does so in the background."
         )
 
 
@@ -164,11 +183,15 @@ def _facts(now: CampaignStatus) -> Table:
     facts.add_row("strategy", now.strategy)
     facts.add_row("topics done", f"{now.total('done')} of {len(now.topic_statuses)}")
     facts.add_row("judgments that count", f"{now.total('judgments'):,} of about {now.total('expected'):,}")
-    facts.add_row("open, out, held", ", ".join(f"{now.total(name):,}" for name in ("open", "leased", "held")))
+    facts.add_row("questions open, being answered", f"{now.total('open'):,}, {now.total('leased'):,}")
+    if now.total("held"):
+        facts.add_row("answers in unfinished assignments", f"{now.total('held'):,}")
     if now.total("parked"):
         facts.add_row("parked", f"{now.total('parked'):,}")
     gone = sum(person.state == "excluded" for person in now.assessors)
-    facts.add_row("assessors", f"{len(now.assessors)}, {gone} excluded" if gone else str(len(now.assessors)))
+    made_up = sum(is_simulated(person.assessor) for person in now.assessors)
+    parts = [str(len(now.assessors)), *([f"{made_up} simulated"] if made_up else [])]
+    facts.add_row("assessors", ", ".join([*parts, *([f"{gone} excluded"] if gone else [])]))
     spent = now.money
     if spent.spent or spent.committed or spent.budget is not None:
         facts.add_section()

@@ -1,6 +1,7 @@
 """`duelpool serve` and `duelpool link`: the web server, and links to its pages."""
 
 import tempfile
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +23,10 @@ from duelpool.web.access.sign_on import CALLBACK, make_sign_on
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
 
+USUAL_STORE = "duelpool.db"
+"""The store of `duelpool serve` without one."""
 _ALL_INTERFACES = ("0.0.0.0", "::")
+_LOCAL = "http://127.0.0.1:8000"
 _SSO = "Single sign-on"
 
 
@@ -32,7 +36,14 @@ def _sso(variable: str, told: str, *names: str) -> Any:
 
 
 def serve(
-    store: StoreArgument,
+    store: Annotated[
+        str,
+        typer.Argument(
+            metavar="[STORE]",
+            help="The campaign's file, or a PostgreSQL URL. A file that doesn't exist is made, and its first campaign "
+            "is set up in the browser.",
+        ),
+    ] = USUAL_STORE,
     campaign: CampaignOption = None,
     host: Annotated[
         str, typer.Option(help="The address to listen on; 0.0.0.0: all interfaces.")
@@ -111,6 +122,8 @@ def serve(
 
     Examples:
 
+      duelpool serve
+
       duelpool serve campaign.db
 
       duelpool serve campaign.db --host 0.0.0.0 --port 8080 --workers 2 --url https://judge.example.org
@@ -147,6 +160,7 @@ def serve(
         raise BadParameter(
             "Single sign-on isn't set up: no provider is given.", remedy="Give its URL with --sso-issuer."
         )
+    _tell_of_others(store)
     with open_store(store, create=is_store(store)) as opened:
         if notice := rights_notice(opened):
             tell(f"Notice: {notice}")
@@ -200,6 +214,16 @@ def serve(
         serve_processes(config)
 
 
+def _tell_of_others(store: str) -> None:
+    """Where the usual store is made, name the stores beside it: one of them may be meant."""
+    if store != USUAL_STORE or Path(store).exists():
+        return
+    others = sorted(path.name for path in Path().glob("*.db"))
+    tell(f"The campaign will be in {store}.")
+    if others:
+        tell(f"Notice: there are other stores here. To serve one: duelpool serve {others[0]}")
+
+
 def _tell_of_sign_on(settings: SignOnSettings, root: str) -> None:
     """Print what the provider must know, and ask it once: a wrong setting shows before anyone signs in."""
     sign_on = make_sign_on(settings, root)
@@ -233,7 +257,9 @@ def link(
         bool, typer.Option("--setup", help="A link to set up campaigns. Keep it secret.")
     ] = False,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
-    url: Annotated[str, typer.Option(help="The public URL of the server.")] = "http://127.0.0.1:8000",
+    url: Annotated[
+        str | None, typer.Option(help=f"The URL at which the server is reached. Default: {_LOCAL}.")
+    ] = None,
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -257,7 +283,9 @@ def link(
         raise BadParameter(
             "--manage doesn't go with --assessor, --preview or --once.", remedy="Leave the other options out."
         )
-    url = checked_root(url)
+    if url is None and not as_json:
+        tell(f"If the server is reached at another address than {_LOCAL}, name it with --url.")
+    url = checked_root(url or _LOCAL)
     if setup:
         if assessor or preview or once or manage or campaign:
             raise BadParameter(

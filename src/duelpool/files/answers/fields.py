@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -161,6 +162,15 @@ def not_found(field: str, found: FieldMap) -> BadRecord:
         also = (
             " Or give one file a system; of a table with a column a system, name them: --fields systems=A+B."
         )
+    elif field == "answer" and "system" not in found.paths and len(found.unused) > 1:
+        columns = shlex.quote(f"{COLUMNS}={'+'.join(found.unused)}")
+        return BadRecord(
+            f"There is no field for the answer. Found: {', '.join(found.names)}.",
+            remedy="If each system has a column of its own, name these columns: "
+            f"--fields {columns}. If one field has the answers: --fields {field}=FIELD.",
+        )
+    elif field == "question":
+        also = " One row, or one object of a list, is one answer: question, system and answer."
     return BadRecord(
         f"There is no field for the {field}. Found: {', '.join(found.names) or 'none'}.",
         remedy=f"Name it: --fields {field}=FIELD. Usual names: {', '.join(NAMES[field])}.{also}",

@@ -90,8 +90,23 @@ def _json(source: Source, how: AnswerReading) -> Iterator[AnswerRow]:
         rows = [(RowPlace(source.name, line), row) for line, row in rows_of_lines(source.name, lines)]
     if rows and all(is_promptfoo(row) for _, row in rows):
         yield from promptfoo_rows(rows, tally)
+    elif wide := _one_field_a_system(rows, how):
+        yield from _table(source.name, wide, how)
     else:
         yield from _objects(rows, how)
+
+
+def _one_field_a_system(rows: Sequence[Placed], how: AnswerReading) -> list[Placed]:
+    """Return objects that have a field for each system as the rows of a table; none where they have other fields."""
+    names = tuple(dict.fromkeys(name for _, row in rows for name in row))
+    filled: list[Placed] = [(place, {name: row.get(name) for name in names}) for place, row in rows]
+    if COLUMNS in how.mapped or not filled:
+        return filled
+    try:
+        found = map_fields(names, how.mapped, filled[0][1])
+    except BadRecord:  # objects may have different fields: they are read one by one
+        return []
+    return filled if _columns(filled, found, how.mapped) else []
 
 
 def _document(source: Source) -> Any:

@@ -133,7 +133,8 @@ def read_answers(
     found = _told_apart(found, whole_files)
     tallies = dict(notices)
     checked = [
-        _checked(row, tallies[row.place.file], texts) for row in _with_ids(found, tallies, topics or {})
+        _checked(row, tallies[row.place.file], texts)
+        for row in _with_ids(_without_numbers(found, tallies, topics or {}), tallies, topics or {})
     ]
     questions = _questions(checked, tallies, topics or {})
     rows = _once(checked, tallies)
@@ -174,6 +175,22 @@ def _told_apart(rows: list[AnswerRow], whole_files: Sequence[tuple[str, str]]) -
     return [
         replace(row, system=f"{row.system} ({file_system(row.place.file)})") if row.system in apart else row
         for row in rows
+    ]
+
+
+def _without_numbers(
+    rows: list[AnswerRow], tallies: Mapping[str, Tally], topics: Mapping[str, Topic]
+) -> list[AnswerRow]:
+    """Take questions that are all bare numbers for ids: nobody could judge answers to the question "8"."""
+    numbers = [(row.question or "").strip() for row in rows]
+    if len(rows) < 2 or not all(number.isdecimal() for number in numbers):
+        return rows
+    if not topics.keys() & set(numbers):
+        told = "questions that are numbers, taken for ids; a file with the texts: --topics FILE"
+        tallies[rows[0].place.file].add(told, None, len(set(numbers)))
+    return [
+        replace(row, question=None, question_id=row.question_id or number)
+        for row, number in zip(rows, numbers, strict=True)
     ]
 
 

@@ -1,6 +1,7 @@
 """The setup API: upload files, read the dry run, create the campaign."""
 
 import tempfile
+from collections.abc import Collection
 from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -50,12 +51,18 @@ ANY = "any"
 """In place of a kind: it is recognised by the file's name and beginning."""
 
 
-def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> str:
-    """Take a file into a draft, and return its kind; a file that can't be read is removed."""
+def receive(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> str:
+    """Store a file of a draft as it is, and return its kind."""
     kind = recognise(name, data) if kind == ANY else kind
     with draft.uploads.receiving(kind, name) as write:
         while piece := data.read(PIECE):
             write(piece)
+    return kind
+
+
+def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> str:
+    """Take a file into a draft, and return its kind; a file that can't be read is removed."""
+    kind = receive(draft, kind, name, data)
     files = [(each, path) for each in KINDS for path in draft.uploads.of(each)]
     for file_kind, path in files:
         if kind == ARCHIVE or (file_kind == kind and path.name == name):
@@ -73,6 +80,19 @@ def check_file(draft: SavedDraft, kind: str, name: str, to: str = "") -> None:
         raise UnknownName("kind of file", kind if kind not in KINDS else to, KINDS)
     with draft.uploads.without_folder():
         check_uploads([(to or kind, str(path)) for path in draft.uploads.of(kind) if path.name == name])
+
+
+def check_files(draft: SavedDraft, received: Collection[tuple[str, str]]) -> None:
+    """Read files of a draft, by kind and name, all in one go; raise what is wrong with the first that can't be read."""
+    with draft.uploads.without_folder():
+        check_uploads(
+            [
+                (kind, str(path))
+                for kind in dict.fromkeys(kind for kind, _ in received)
+                for path in draft.uploads.of(kind)  # of most kinds a later file replaces an earlier one
+                if (kind, path.name) in received
+            ]
+        )
 
 
 @router.get("")

@@ -1,6 +1,8 @@
 """The setup pages, in steps: upload files, say who judges, look at the plan, review it and create the campaign."""
 
 import hashlib
+from collections.abc import Collection
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,7 +18,9 @@ from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.report.charts import columns_chart
 from duelpool.setup.forecasts import every_strategy
+from duelpool.setup.recognition import recognise
 from duelpool.setup.uploads import ARCHIVE, KINDS
+from duelpool.simulation.cost import SECONDS_EACH, hours
 from duelpool.store import StoreError
 from duelpool.web.access.links import DAYS, ForgedLink
 from duelpool.web.i18n import catalogue
@@ -24,7 +28,7 @@ from duelpool.web.judging.callers import FIELDS_AT_MOST, campaigns_of, links_of,
 from duelpool.web.manage.keys import write_cookie as write_manager
 from duelpool.web.server.guard import CrossSite, status_of
 from duelpool.web.server.inputs import refuse_unstorable
-from duelpool.web.setup.api import ANY, check_file, create_campaign, take_in
+from duelpool.web.setup.api import ANY, check_file, check_files, create_campaign, receive, take_in
 from duelpool.web.setup.drafts import SavedDraft
 from duelpool.web.setup.keys import Entered, SetupCaller, open_setup_key, setting_up, write_cookie
 from duelpool.web.setup.options import STEPS, Options, from_form
@@ -155,8 +159,17 @@ def _show(
         forecasts=sorted(simulated.forecasts, key=lambda each: (-each.found, each.cost)) if simulated else [],
         chart=columns_chart("Number of topics by pool size", sizes, "topic", "items"),
         money=lambda amount: f"{amount / 100:,.2f} {Settings().currency}",
+        hours=hours,
+        seconds=SECONDS_EACH,
+        usual_name=_usual_name(draft.store.name, [row.name for row in campaigns]),
         **more,
     )
+
+
+def _usual_name(store: str, taken: Collection[str]) -> str:
+    """Return the name that `duelpool pool` would give a campaign; empty where the store has one of this name."""
+    name = "" if "://" in store else PurePath(store).stem
+    return "" if name in taken else name
 
 
 def _digest(options: Options) -> str:
@@ -223,8 +236,11 @@ def _taken(caller: SetupCaller, name: str, files: list[tuple[str, UploadFile]]) 
         if not files:
             raise BadParameter("No file was chosen.", remedy="Choose answers, runs, grades or an archive.")
         for kind, each in files:
-            known = take_in(draft, kind, each.filename or "", each.file)
-            taken.append((known, each.filename or ""))
+            file = each.filename or ""
+            known = recognise(file, each.file) if kind == ANY else kind
+            take = take_in if known == ARCHIVE else receive
+            taken.append((take(draft, known, file, each.file), file))
+        check_files(draft, [(kind, file) for kind, file in taken if kind != ARCHIVE])
     except StoreError:
         raise
     except DuelpoolError as error:
@@ -313,6 +329,7 @@ def _decided(caller: SetupCaller, name: str, values: dict[str, Any]) -> Response
     draft = caller.drafts.of(name)
     before = draft.options
     given = before
+    values = {**values, "strategy": values["choose"]} if values.get("choose") else values
     step = str(values.get("step", ""))
     step, go = step if step in STEPS else "review", str(values.get("go", "here"))
     try:

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from duelpool.setup import Comparison
+from duelpool.setup.forecasts import strategies_for_people
 from duelpool.web.server.guard import logger
 
 STALE_SECONDS = 180.0  # without an update for this long, another process starts again
@@ -23,7 +24,9 @@ _BEHIND_OTHERS = ("nice", "-n", "10") if shutil.which("nice") else ()  # judging
 
 
 def key_of(comparison: Comparison) -> str:
-    """Return the hash of a comparison."""
+    """Return the hash of a comparison: the same for each choice among the strategies that are compared anyway."""
+    if comparison.strategy in strategies_for_people(comparison.cap):
+        comparison = replace(comparison, strategy="")
     return hashlib.blake2b(repr(comparison).encode(), digest_size=12).hexdigest()
 
 

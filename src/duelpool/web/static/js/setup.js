@@ -28,6 +28,10 @@ document.addEventListener("submit", (event) => {
   if (!event.target.hasAttribute("data-sends")) return;
   const button = event.target.querySelector("button");
   said.textContent = "Uploading and reading the files…";
+  const sending = Object.assign(document.createElement("p"), { className: "sending" });
+  const bar = Object.assign(document.createElement("progress"), { ariaLabel: "Uploading" });
+  sending.append(bar, "Uploading and reading the files: a minute or so for large ones.");
+  button.after(sending);
   setTimeout(() => { button.disabled = true; });
 });
 
