@@ -30,7 +30,8 @@ from duelpool.leaderboard.scoring import leaderboard
 from duelpool.leaderboard.systems import boards as system_boards
 from duelpool.report import Cell, Chapter, Fact, Table
 
-MEASURES = ("RR", "Compat(p=0.8)")
+MEASURES = ("Compat(p=0.8)", "RR")  # the dashboard begins with the same one
+LEAST_SPARED = 0.005  # a share that is no 0 % in figures
 TRUSTED = ("summary", "systems", "alpha", "transitivity")  # statistics of agreement
 NAMED = 5  # runs that a sentence names
 FOLDED_FROM = 20  # rows from which a table that a chart shows too is folded
@@ -46,7 +47,7 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
         Fact(f"{len(_who_judged(snapshot)):,}", "assessors"),
     ]
     spared = _spared(snapshot)
-    if spared is not None and spared.done and spared.share > 0:
+    if spared is not None and spared.done and spared.share >= LEAST_SPARED:
         listed.append(Fact(f"{100 * spared.share:.0f} %", "of all pairs spared"))
     if snapshot.money.spent:
         listed.append(Fact(_amount(snapshot.money.spent, snapshot), "spent"))

@@ -52,10 +52,24 @@ BANNED = {
 
 GERMAN = {
     r"\bZwilling\w*": "'Duplikat'",
-    r"\b(jemand|niemand)\w*\b(?!, der diese Kampagne leitet)": "nennen, wer gemeint ist",
-    r"\bvon selbst\b": "'automatisch'",
+    r"\b(jemand|niemand)\w*\b": "nennen, wer gemeint ist",
+    r"\b(wer|wen|was) auch immer\b": "nennen, wer oder was gemeint ist",
+    r"\bvon (selbst|allein)\b": "'automatisch'",
     r"\bwann immer\b": "'jederzeit'",
+    r"\bso (viele?|oft)\b(?! wie\b)": "die Zahl nennen",
+    r"\b(aufs Neue|von neuem)\b": "'erneut', 'noch einmal'",
+    r"\bin einem Atemzug\b": "'zugleich'",
+    r"\bbekannte[ns]? Paare?\b": "'Testpaar'",
+    r"\bTaten?\b": "'Aktion'",
+    r"\bteuer\w*": "der Preis",
 }
+FRENCH = {
+    r"\bjumea?ux?\b|\bjumelles?\b": "'doublon'",
+    r"\bquelqu'un\b|\bpersonne ne\b|\bquiconque\b": "nommer qui",
+    r"\bd'(elle|lui)-même\b|\btoute? seule?\b": "'automatiquement'",
+    r"\bn'importe quand\b": "'à tout moment'",
+}
+"""In each language the same rules, as far as its words have them: name who is meant, the glossary's terms."""
 
 TERMS = (
     *(
@@ -169,6 +183,7 @@ def test_a_banned_word_is_noticed() -> None:
     assert complaints("These runs can be told apart, and one stands out.", BANNED) == []
     assert complaints("Answers that can't be told from chance state no number.", BANNED) == []
     assert complaints("Die Seite sieht von selbst nach.", GERMAN) != []
+    assert complaints("Demandez à quelqu'un.", FRENCH) != []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
@@ -189,11 +204,9 @@ def test_scripts_use_plain_words(script: Path) -> None:
 
 
 def test_catalogues_use_plain_words() -> None:
-    english, german = (
-        json.loads((FOLDER / f"{lang}.json").read_text(encoding="utf-8")) for lang in ("en", "de")
-    )
-    assert complaints("\n".join(texts_of(english)), BANNED) == []
-    assert complaints("\n".join(texts_of(german)), GERMAN) == []
+    for lang, banned in (("en", BANNED), ("de", GERMAN), ("fr", FRENCH)):
+        catalogue = json.loads((FOLDER / f"{lang}.json").read_text(encoding="utf-8"))
+        assert complaints("\n".join(texts_of(catalogue)), banned) == [], lang
 
 
 def test_the_glossary_explains_every_term_in_one_sentence() -> None:

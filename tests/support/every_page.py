@@ -8,18 +8,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 from typer.testing import CliRunner
 
 from duelpool.access import accounts
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.tally import pairs_of
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import Run
 from duelpool.leaderboard.scoring import runs_of
-from duelpool.store import log
 from duelpool.web.setup.keys import setup_address, setup_key
 from duelpool.webhooks import setting_up
 from support.managed import DASHBOARD, key_for
@@ -57,13 +56,6 @@ class Tour:
         return max(
             (topic.id for topic in questions(53)),
             key=lambda name: len(self.realistic.passages.live.items(name)),
-        )
-
-    def judgment(self, campaign: Campaign, topic: str) -> Any:
-        """Return the first judgment of a pair in a topic."""
-        lines = campaign.read(lambda tx: list(log.read_lines(tx, topic)))
-        return next(
-            line.judgment for line in lines if line.judgment is not None and line.judgment.right is not None
         )
 
     def file(self, name: str, *words: str) -> str:
@@ -118,11 +110,11 @@ def _topic(tour: Tour, page: Page) -> None:
 
 
 def _pair(tour: Tour, page: Page) -> None:
-    judged = tour.judgment(tour.realistic.passages, tour.topic())
-    _go(
-        page,
-        f"{tour.base(tour.realistic.passages)}/pair?topic={tour.topic()}&a={judged.left}&b={judged.right}",
-    )
+    """Open the pair with the most votes."""
+    state = tour.realistic.passages.live.state(tour.topic())
+    most = max(pairs_of(state, tour.topic()), key=lambda pair: pair.votes)
+    assert most.votes > 1
+    _go(page, f"{tour.base(tour.realistic.passages)}/pair?topic={most.topic}&a={most.a}&b={most.b}")
 
 
 def _assessor(tour: Tour, page: Page) -> None:

@@ -18,6 +18,7 @@ Cell: TypeAlias = str | int | float | None
 
 _GAP = "  "
 MANY_COLUMNS = 8
+_LONG_TEXT = 20  # characters that a cell of a card holds on few lines
 """A page shows the rows of a table with more columns as cards on a tablet, too."""
 _LATEX_SIGNS = str.maketrans(
     {
@@ -182,6 +183,16 @@ def _latex_row(row: Sequence[str]) -> str:
     return " & ".join(text.translate(_LATEX_SIGNS) for text in row) + r" \\"
 
 
+def _html_class(table: Table, at: int) -> str:
+    """Return the class of a column: `n` of numbers, which stand in line, `long` of texts that fill a card."""
+    cells = [row[at] for row in table.rows if row[at] is not None]
+    if at < table.keys or not cells:
+        return ""
+    if all(isinstance(cell, int | float) for cell in cells):
+        return ' class="n"'
+    return ' class="long"' if max(len(str(cell)) for cell in cells) > _LONG_TEXT else ""
+
+
 def html_text(table: Table, notes: Sequence[str] = ()) -> str:
     """Return an HTML table with its caption, and notes below it."""
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
@@ -190,8 +201,15 @@ def html_text(table: Table, notes: Sequence[str] = ()) -> str:
         (f' role="{role}"' if table.cards else "")
         for role in ("table", "rowgroup", "row", "columnheader", "rowheader", "cell")
     )
-    head = "".join(f'<th scope="col"{as_head}>{escape(name)}</th>' for name in table.columns)
-    labels = [f' data-is="{escape(name)}"' if table.cards else "" for name in table.columns]
+    kinds = [_html_class(table, at) for at in range(len(table.columns))]
+    head = "".join(
+        f'<th scope="col"{as_head}{kind}>{escape(name)}</th>'
+        for name, kind in zip(table.columns, kinds, strict=True)
+    )
+    labels = [
+        (f' data-is="{escape(name)}"' if table.cards else "") + kind
+        for name, kind in zip(table.columns, kinds, strict=True)
+    ]
     body = "".join(
         f"<tr{as_row}>"
         + "".join(

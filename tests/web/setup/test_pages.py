@@ -255,6 +255,13 @@ def test_a_setting_changes_after_a_preview_of_its_effect(site: Site, people: Peo
     page = people().page
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
     page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    assert not page.locator("#change :is(input, select, textarea):visible").count()  # the groups are folded
+    for name in ("reward", "feedback"):
+        page.click(f"#change details:has([name={name}]) > summary")
+    page.fill("#reward", "-345")
+    page.click("#change details:has(#reward) > summary")
+    page.click("#look")
+    page.wait_for_selector("#reward:visible")  # what is refused is shown again
     page.fill("#reward", "345")
     page.uncheck("[name=feedback]")
     page.click("#look")

@@ -75,6 +75,9 @@ function listen() {
   addEventListener("pagehide", () => source.close());
 }
 
+// A field that is refused is shown, though its group is folded.
+document.addEventListener("invalid", (event) => { event.target.closest("details")?.setAttribute("open", ""); }, true);
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("[data-copy]");
   if (!button) return;
