@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         read_topics,
     )
     from duelpool.api.pools import PoolSet, pool
+    from duelpool.api.powering import powered
     from duelpool.api.running import JudgedPools, run
     from duelpool.api.scoring import Agreement, agreement, compare, evaluate, gate, simulate
     from duelpool.budget.plans.estimates import BudgetEstimate
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     )
     from duelpool.evaluation.compare import RunComparison
     from duelpool.evaluation.gate import GateResult
+    from duelpool.evaluation.powered import PoweredBoard
     from duelpool.evaluation.result import Evaluation
     from duelpool.evaluation.systems import SystemBoard
     from duelpool.files import Answers, Passages, Preferences, Qrels, Run, Topics
@@ -56,6 +58,7 @@ _PLACES = {
     "api.running": "run JudgedPools",
     "api.scoring": "evaluate compare gate simulate agreement Agreement",
     "api.budgets": "plan estimate",
+    "api.powering": "powered",
     "api.campaigns": "open Campaigns OpenCampaign",
     "campaign.views.status": "CampaignStatus",
     "client": "Client Refused",
@@ -66,6 +69,7 @@ _PLACES = {
     "evaluation.compare": "RunComparison",
     "evaluation.gate": "GateResult",
     "evaluation.systems": "SystemBoard",
+    "evaluation.powered": "PoweredBoard",
     "simulation": "SimulationResult",
     "budget.plans.plan": "Plan",
     "budget.plans.estimates": "BudgetEstimate",
@@ -98,6 +102,7 @@ __all__ = [
     "Plan",
     "Pool",
     "PoolSet",
+    "PoweredBoard",
     "Preferences",
     "Proposal",
     "Qrels",
@@ -120,6 +125,7 @@ __all__ = [
     "open",
     "plan",
     "pool",
+    "powered",
     "read_answers",
     "read_passages",
     "read_preferences",

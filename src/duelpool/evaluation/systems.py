@@ -21,7 +21,7 @@ PlannedVotes: TypeAlias = Mapping[tuple[str, str], float] | None
 """How many votes a campaign has in all for each two systems, those that aren't given yet included; None: no plan."""
 OVERS: tuple[Over, ...] = ("questions", "votes")
 AVERAGE = 1000.0
-SYSTEM_REPORTS = ("scores", "head-to-head", "tags")
+SYSTEM_REPORTS = ("scores", "head-to-head", "tags", "powered")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import typer
 
 from duelpool.cli.evaluation.system_boards import (
     SystemOptions,
+    powered_text,
     ranks_systems,
     read_system_votes,
     system_text,
@@ -188,6 +189,8 @@ def evaluate(
 
       duelpool evaluate votes.jsonl --systems --format json
 
+      duelpool evaluate people.jsonl --systems --model-votes model.jsonl --report powered
+
       duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
 
       duelpool evaluate campaign.db -m RR -m ppref --ci t
@@ -207,7 +210,10 @@ def evaluate(
         raise UnknownName("format", form, FORMATS)
     if of_systems.systems or (measure is None and not runs and ranks_systems(truth, campaign)):
         votes = read_system_votes(truth, campaign, of_systems.model_votes)
-        ranked, notes = system_text(*votes, of_systems.board_options(level, seed), report, form, tag)
+        if report == "powered":
+            ranked, notes = powered_text(votes[0], of_systems, level, seed, form, tag)
+        else:
+            ranked, notes = system_text(*votes, of_systems.board_options(level, seed), report, form, tag)
         _put(ranked, notes, output)
         return
     if measure is None:

@@ -11,6 +11,7 @@ from duelpool.cli.options import is_store
 from duelpool.cli.output import tell_notices
 from duelpool.cli.terminal import terminal_width
 from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation.powered import TieShare, powered_boards
 from duelpool.evaluation.side_by_side import rows_by_side, side_by_side
 from duelpool.evaluation.systems import (
     SYSTEM_REPORTS,
@@ -42,7 +43,9 @@ class SystemOptions:
             "Rank systems by votes between their answers: a campaign's, or a file of votes.", "--systems"
         ),
     ] = False
-    tie_model: Annotated[str, _systems(f"How ties count: {', '.join(TIE_MODELS)}.")] = "halves"
+    tie_model: Annotated[
+        str, _systems(f"How ties count: {', '.join(TIE_MODELS)}; with --report powered halves, losses.")
+    ] = "halves"
     over: Annotated[
         str,
         _systems(
@@ -56,7 +59,10 @@ class SystemOptions:
         ),
     ] = None
     model_votes: Annotated[
-        str | None, _systems("A file of models' votes, for a leaderboard beside that of people.")
+        str | None,
+        _systems(
+            "A file of models' votes: a leaderboard beside people's, or with --report powered its help."
+        ),
     ] = None
 
     def board_options(self, level: float, seed: int) -> BoardOptions:
@@ -100,6 +106,14 @@ def read_system_votes(
     return votes, systems, planned
 
 
+def refuse_trec(form: str) -> None:
+    """Refuse the format that has no place for systems."""
+    if form == "trec":
+        raise BadParameter(
+            "The trec format has no systems.", remedy="Choose table, csv, json, markdown or latex."
+        )
+
+
 def system_text(
     votes: Sequence[SystemVote],
     systems: Sequence[str],
@@ -112,15 +126,9 @@ def system_text(
     """Return the leaderboard in a format, and the notes that go with it."""
     if report not in SYSTEM_REPORTS:
         raise UnknownName("report of systems", report, SYSTEM_REPORTS)
-    if form == "trec":
-        raise BadParameter(
-            "The trec format has no systems.", remedy="Choose table, csv, json, markdown or latex."
-        )
+    refuse_trec(form)
     if tag is not None:
-        tags = {each for vote in votes for each in vote.tags}
-        if tag not in tags:
-            raise UnknownName("tag", tag, tags)
-        votes = [vote for vote in votes if tag in vote.tags]
+        votes = _tagged(votes, tag)
     else:
         options = replace(options, planned=planned)
     if report == "tags":
@@ -151,6 +159,45 @@ def system_text(
         if beside is not None and form in ("table", "markdown"):
             texts.append(str(beside))
     return "\n\n".join(text for text in texts if text), [] if form == "table" else _notes(boards)
+
+
+def _tagged(votes: Sequence[SystemVote], tag: str) -> list[SystemVote]:
+    tags = {each for vote in votes for each in vote.tags}
+    if tag not in tags:
+        raise UnknownName("tag", tag, tags)
+    return [vote for vote in votes if tag in vote.tags]
+
+
+def powered_text(
+    votes: Sequence[SystemVote],
+    options: SystemOptions,
+    level: float,
+    seed: int,
+    form: str,
+    tag: str | None = None,
+) -> tuple[str, list[str]]:
+    """Return the leaderboard by people's votes with the help of a model's, and its notes."""
+    refuse_trec(form)
+    boards = powered_boards(
+        votes if tag is None else _tagged(votes, tag),
+        ties=cast("TieShare", options.tie_model),
+        over=cast("Over", options.over),
+        level=level,
+        seed=seed,
+    )
+    notes = [note for board in boards for note in (board.headline, *board.notes())]
+    rows = [row for board in boards for row in board.as_rows()]
+    if form == "json":
+        return json.dumps(rows, indent=2, ensure_ascii=False), notes
+    if form == "csv":
+        return table_text(Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows)), form), notes
+    texts = []
+    for board in boards:
+        texts += [board.criterion] if len(boards) > 1 else []
+        texts += [board.headline] if form == "table" else []
+        shown = board.notes() if form == "table" else ()
+        texts.append(table_text(board.table(), form, shown, terminal_width()))
+    return "\n\n".join(texts), [] if form == "table" else notes
 
 
 def _notes(boards: Sequence[SystemBoard]) -> list[str]:
