@@ -5,9 +5,9 @@ import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, func, select, tuple_
+from sqlalchemy import ColumnElement, func, or_, select
 
 from duelpool.campaign.log.json_lines import line_to_json
 from duelpool.campaign.views.watch import Watch
@@ -90,8 +90,48 @@ def lines_by_time(
     oldest_first: bool = False,
 ) -> list[LinePlace]:
     """Return the places of up to `limit` lines that are wanted, behind a place in this order."""
-    each = (_places(watch, topic, behind, wanted, oldest_first) for topic in topics)
-    return list(itertools.islice(heapq.merge(*each, reverse=not oldest_first), limit))
+    sign = 1 if oldest_first else -1
+    waiting = sorted(
+        ((sign * watch.line_times(topic)[not oldest_first], topic) for topic in topics), reverse=True
+    )
+    opened: list[tuple[_PlaceKey, LinePlace, Iterator[LinePlace]]] = []
+    found: list[LinePlace] = []
+    while len(found) < limit and (opened or waiting):
+        while waiting and (
+            not opened or waiting[-1][0] <= opened[0][0].time
+        ):  # a topic's lines are read when it is its turn
+            _push(opened, _places(watch, waiting.pop()[1], behind, wanted, oldest_first), sign)
+        if opened:
+            _, place, places = heapq.heappop(opened)
+            found.append(place)
+            _push(opened, places, sign)
+    return found
+
+
+class _PlaceKey(NamedTuple):
+    """What places are compared by: `forwards` is 1 with the oldest first, -1 with the newest first."""
+
+    time: float
+    forwards: int
+    topic: str
+    seq: int
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        mine, its = (self.time, self.topic, self.seq), (other[0], *other[2:])
+        if mine[0] != its[0]:
+            return bool(mine[0] < its[0])
+        return bool(mine < its if self.forwards > 0 else mine > its)
+
+
+def _push(
+    opened: list[tuple[_PlaceKey, LinePlace, Iterator[LinePlace]]],
+    places: Iterator[LinePlace],
+    forwards: int,
+) -> None:
+    place = next(places, None)
+    if place is not None:
+        time, topic, seq = place
+        heapq.heappush(opened, (_PlaceKey(forwards * time, forwards, topic, seq), place, places))
 
 
 def _places(
@@ -122,9 +162,17 @@ def lines_as_json(tx: Reading, places: Sequence[LinePlace]) -> list[dict[str, An
     columns = schema.log.c
     lines: dict[tuple[str, int], dict[str, Any]] = {}
     for start in range(0, len(places), _ROWS_AT_ONCE):
-        keys = [(topic, seq) for _, topic, seq in places[start : start + _ROWS_AT_ONCE]]
+        of_topics: dict[str, list[int]] = {}
+        for _, topic, seq in places[start : start + _ROWS_AT_ONCE]:
+            of_topics.setdefault(topic, []).append(seq)
+        # a topic a term: pairs of values would be looked for in the whole log
         query = select(schema.log).where(
-            columns.campaign == tx.campaign, tuple_(columns.topic, columns.seq).in_(keys)
+            or_(
+                *(
+                    (columns.campaign == tx.campaign) & (columns.topic == topic) & columns.seq.in_(seqs)
+                    for topic, seqs in of_topics.items()
+                )
+            )
         )
         lines |= {(row.topic, row.seq): line_to_json(row) for row in tx.connection.execute(query)}
     return [lines[topic, seq] for _, topic, seq in places]

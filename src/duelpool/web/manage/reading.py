@@ -434,10 +434,13 @@ def _log_parts(
             yield _LogPart(view.status.topic, [view.status.topic])
     else:
         people = sorted((each.assessor for each in dashboard.watch.look().assessors), reverse=down)
-        judged = {name: dashboard.watch.judged_by(name) for name in names}
+        judged: dict[str, list[str]] = {}
+        for name in names:
+            for person in dashboard.watch.judged_by(name):
+                judged.setdefault(person, []).append(name)
         for person in people:
             if assessors is None or person in assessors:
-                yield _LogPart(f"={person}", [name for name in names if person in judged[name]], person)
+                yield _LogPart(f"={person}", judged.get(person, ()), person)
         if assessors is None:
             yield _LogPart("", names, "")
 
