@@ -24,6 +24,9 @@ BY_TOPIC = (
         "systems:votes=2,aim=first",
         "compare",
         "compare systems:votes=2",
+        "spend best",
+        "spend leaderboard",
+        "spend compare:alpha,beta",
     ],
 )
 @pytest.mark.parametrize("check", DECIDER_CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))

@@ -17,6 +17,7 @@ from duelpool.campaign.questions.dispatch import Dispatch
 from duelpool.campaign.questions.held_back import HeldTopics
 from duelpool.campaign.questions.proposals import NOTHING_OUTSTANDING, Proposals
 from duelpool.campaign.settings import Settings
+from duelpool.campaign.settings.beginning import settings_of_new
 from duelpool.campaign.settings.changes import same_fixed_settings, stored_settings
 from duelpool.campaign.work import assignments, exclusion, holding, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
@@ -26,7 +27,6 @@ from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Receipt
-from duelpool.strategies import make_strategy
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
@@ -66,7 +66,7 @@ class Campaign:
 
     def _set(self, settings: Settings, reuse_from: "Campaign | None" = None) -> None:
         if reuse_from is not None and same_fixed_settings(reuse_from.settings, settings):
-            self.live = reuse_from.live
+            self.live = reuse_from.live.limited(settings.spend_judgments)
         else:
             self.live = LiveTopics(self.own_store, settings)
         self.settings = settings
@@ -108,11 +108,10 @@ class Campaign:
         Topics without a pool are left out.
         """
         goal = read_goal(settings.goal)
-        if not goal.of_systems:  # refuses what only old stores have
-            make_strategy(settings.strategy, (), seed=settings.seed, cap=settings.cap)
         campaign_id = secrets.token_hex(8)
         pools, passages, test_pairs, runs = list(pools), list(passages), list(test_pairs), list(runs)
         by_id = {topic.id: topic for topic in topics}
+        settings = settings_of_new(settings, [*map(len, pools)], [run.name for run in runs])
         pooled = [by_id.get(pool.topic, Topic(pool.topic, "")) for pool in pools]
 
         def work(tx: Writing) -> holdings.CampaignRow:

@@ -25,6 +25,9 @@ from duelpool.deciders.base import (
 from duelpool.deciders.by_topic import ByTopic
 from duelpool.deciders.goals import CampaignGoal, read_goal
 from duelpool.deciders.round_robin import RoundRobin
+from duelpool.deciders.spending import Spending, SpendingStatus, is_staged, worth_of
+from duelpool.deciders.staged import StagedTopic, TopicWorth, refuse_unstaged, staged_topic
+from duelpool.deciders.stakes import Spend, Stake, read_spend
 from duelpool.deciders.systems import Systems
 from duelpool.deciders.votes import AnswerVotes
 from duelpool.errors import BadParameter, UnknownName, known_names
@@ -44,14 +47,25 @@ __all__ = [
     "Draw",
     "Parts",
     "Result",
+    "Spend",
+    "Spending",
+    "SpendingStatus",
+    "StagedTopic",
+    "Stake",
     "TopicPool",
+    "TopicWorth",
     "VoteSource",
     "Weighs",
+    "is_staged",
     "make_decider",
     "no_strategy",
     "part_class",
     "read_goal",
+    "read_spend",
+    "refuse_unstaged",
+    "staged_topic",
     "tell",
+    "worth_of",
 ]
 
 DECIDERS: dict[str, type[Decider]] = {"systems": Systems, "round-robin": RoundRobin}
@@ -59,11 +73,22 @@ DECIDERS: dict[str, type[Decider]] = {"systems": Systems, "round-robin": RoundRo
 
 
 def make_decider(
-    goal: CampaignGoal, spec: str, *, seed: int, cap: int | None, make: Callable[[TopicPool], Strategy]
+    goal: CampaignGoal,
+    spec: str,
+    *,
+    seed: int,
+    cap: int | None,
+    make: Callable[[TopicPool], Strategy],
+    spend: Spend | None = None,
+    judgments: int | None = None,
 ) -> Decider:
-    """Return the decider of a goal; `make` makes the strategies of topics, and `spec` is as `round-robin:votes=2`."""
+    """Return the decider of a goal; `make` makes the strategies of topics, and `spec` is as `round-robin:votes=2`.
+
+    Where judgments aren't spent evenly over topics, `judgments` is how many there are in all.
+    """
     if not goal.of_systems:
-        return ByTopic(goal, make)
+        even = spend is None or spend.is_even
+        return ByTopic(goal, make) if even or spend is None else Spending(goal, make, spend, judgments)
     name, texts = split_spec(spec)
     if name not in DECIDERS:
         raise UnknownName("way to compare systems", name, DECIDERS)

@@ -57,7 +57,8 @@ class TopicPool:
 
     `first` are the items that were there before any late ones, `prior` their prior scores, `strategy` the topic's own
     or the campaign's. `answers` is the item that each system gave, and `same_text` leads from an item to the one that
-    is judged for it.
+    is judged for it. `scores` are what each run would score if an item were the best, by run and item; they are given
+    where the worth of a topic depends on them.
     """
 
     topic: str
@@ -67,6 +68,7 @@ class TopicPool:
     prior: Mapping[str, float] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     same_text: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 class Asked(NamedTuple):
@@ -140,6 +142,7 @@ class Decider(ABC):
     name: ClassVar[str]
     version: ClassVar[int]  # replay is bit for bit within one version
     weighs: ClassVar[bool] = False  # True: the parts weigh judgments
+    across_topics: ClassVar[bool] = True  # False: what one topic is asked doesn't depend on the others
 
     def __init__(self, goal: CampaignGoal) -> None:
         self.goal = goal

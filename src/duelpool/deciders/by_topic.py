@@ -17,6 +17,7 @@ class ByTopic(Decider):
 
     name: ClassVar[str] = "by-topic"
     version: ClassVar[int] = 1
+    across_topics: ClassVar[bool] = False
 
     def __init__(self, goal: CampaignGoal, make: Callable[[TopicPool], Strategy]) -> None:
         super().__init__(goal)

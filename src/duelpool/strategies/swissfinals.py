@@ -202,6 +202,11 @@ class SwissFinals:
     # ---- the state, all from the log
 
     @property
+    def table(self) -> WinTable:
+        """All judgments added up, to read from."""
+        return self._table
+
+    @property
     def prior_weight(self) -> float:
         """How many points of score one standard deviation of the prior is worth, by the answers so far."""
         if self._prior is None:

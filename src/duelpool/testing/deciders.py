@@ -3,16 +3,29 @@
     from duelpool.testing import decider_contract
     decider_contract("round-robin")      # raises ContractError, which names the broken promise
 
-A name is that of a row of `DECIDERS`, with or without parameters, `by-topic` with a strategy's name after a space, or
-`compare` for two systems, with a decider's name after a space. Each check of `DECIDER_CHECKS` plays a whole campaign in
-memory.
+A name is that of a row of `DECIDERS`, with or without parameters, `by-topic` with a strategy's name after a space,
+`compare` for two systems, with a decider's name after a space, or `spend` with a way to spend after a space. Each check
+of `DECIDER_CHECKS` plays a whole campaign in memory.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from duelpool.deciders import Asked, CampaignGoal, Deciding, Draw, TopicPool, VoteSource, Weighs, make_decider
+from duelpool.deciders import (
+    Asked,
+    CampaignGoal,
+    Deciding,
+    Draw,
+    Spend,
+    Stake,
+    TopicPool,
+    VoteSource,
+    Weighs,
+    make_decider,
+    read_spend,
+    staged_topic,
+)
 from duelpool.records import Judgment, Outcome, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies import Strategy, make_strategy
@@ -29,6 +42,8 @@ CAP = 3
 SEEDS = (1, 2)
 ODD = (Outcome.TIE, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD, Outcome.SKIP)
 _BY_TOPIC = "by-topic"
+_SPEND = "spend"
+_JUDGMENTS = 60
 
 
 def pools_of(topics: Sequence[str] = TOPICS, systems: Sequence[str] = SYSTEMS) -> list[TopicPool]:
@@ -51,14 +66,22 @@ def contract_decider(name: str, seed: int, pools: Sequence[TopicPool], cap: int 
     """Return a decider over pools, as the contract makes it."""
     kind, _, strategy = name.partition(" ")
     goal = CampaignGoal("compare", SYSTEMS[1:3]) if kind == "compare" else CampaignGoal("systems")
-    if kind == _BY_TOPIC:
+    if kind in (_BY_TOPIC, _SPEND):
         goal = CampaignGoal()
+    spend = read_spend(strategy) if kind == _SPEND else Spend()
 
     def make(pool: TopicPool) -> Strategy:
+        if kind == _SPEND:
+            scores = {system: {item: 1.0} for system, item in pool.answers.items()}
+            stake = Stake.of(spend, pool.items, scores)
+            spec = "swissfinals:finalists=4"
+            return staged_topic(spec, pool.items, stake, seed=seed, topic=pool.topic, cap=cap)
         return make_strategy(strategy, pool.items, seed=seed, topic=pool.topic, cap=cap)
 
     spec = (strategy or "round-robin") if kind == "compare" else kind
-    return Deciding(make_decider(goal, spec, seed=seed, cap=cap, make=make), pools)
+    return Deciding(
+        make_decider(goal, spec, seed=seed, cap=cap, make=make, spend=spend, judgments=_JUDGMENTS), pools
+    )
 
 
 @dataclass

@@ -9,25 +9,35 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from sqlalchemy import bindparam, select
 
 from duelpool.campaign.log import campaign_events, summary_rows, systems
 from duelpool.campaign.log.campaign_events import WeighedPart
-from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
-from duelpool.campaign.log.plan_source import PlanSource
+from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import TopicState, counted
+from duelpool.campaign.log.run_scores import RunScores
 from duelpool.campaign.log.summary_forms import WITHOUT_RESULT, Forms
+from duelpool.campaign.log.topic_strategies import topic_strategy
 from duelpool.campaign.settings import Settings
-from duelpool.deciders import ALL, Decider, TopicPool, VoteSource, Weighs, make_decider, read_goal
+from duelpool.deciders import (
+    ALL,
+    Decider,
+    Spending,
+    TopicPool,
+    VoteSource,
+    Weighs,
+    make_decider,
+    read_goal,
+    read_spend,
+)
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import CampaignStore, Reading, Writing, holdings, log, schema
 from duelpool.store.statements import Statement
-from duelpool.strategies import STRATEGIES, Strategy, make_strategy
+from duelpool.strategies import Strategy
 from duelpool.strategies.base import ask_lazily, is_slow
-from duelpool.strategies.parameters import parameters_of, split_spec
 from duelpool.strategies.tables.pair_numbers import without
 
 T = TypeVar("T")
@@ -104,12 +114,16 @@ class LiveTopics:
         self._store = store
         self._settings = settings
         self.goal = read_goal(settings.goal)
+        self.spend = read_spend(settings.spend)
+        self._run_scores = RunScores(self.spend)
         self.decider: Decider = make_decider(
             self.goal,
             settings.strategy,
             seed=settings.seed,
             cap=max(1, settings.cap),
             make=self._make_strategy,
+            spend=self.spend,
+            judgments=settings.spend_judgments,
         )
         self._cache: dict[str, _CachedTopic] = {}
         self._sizes: dict[str, _Size] = {}
@@ -118,6 +132,12 @@ class LiveTopics:
         self._done: Mapping[str, tuple[int, int]] | None = (
             None  # when stored summaries were read: by place and pool
         )
+
+    def limited(self, judgments: int | None) -> "LiveTopics":
+        """Return these topics, for no more judgments than these in all where they aren't spent evenly."""
+        if isinstance(self.decider, Spending):
+            self.decider.judgments = judgments
+        return self
 
     # ---- following the log
 
@@ -316,6 +336,7 @@ class LiveTopics:
             tuple(item for item in items if item not in came),
             (now.strategy if now is not None else "") or self._settings.strategy,
             {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
+            scores=self._run_scores.of(tx, topic, rows),
         )
         return _Beginning(version, pool)
 
@@ -324,36 +345,7 @@ class LiveTopics:
         return cast("Strategy", WeighedPart(part, found.sources)) if isinstance(part, Weighs) else part
 
     def _make_strategy(self, pool: TopicPool) -> Strategy:
-        """Return a topic's own strategy, with rounds for late items; or its questions of the plan."""
-        if self._settings.plan:
-            return PlanSource(
-                pool.items,
-                self._settings.planned(pool.topic) if self._settings.stage == "preferences" else (),
-            )
-        spec, parameters = split_spec(pool.strategy)
-        more: dict[str, Any] = {}
-        taken = parameters_of(STRATEGIES[spec])
-        if "bad_votes" in taken and "bad_votes" not in parameters:
-            more["bad_votes"] = self._settings.bad_votes_needed
-        if pool.prior and "prior" in taken:
-            more["prior"] = pool.prior
-
-        def make(items: tuple[str, ...], name: str) -> Strategy:
-            return make_strategy(
-                pool.strategy,
-                items,
-                seed=self._settings.seed,
-                topic=name,
-                cap=max(
-                    1, self._settings.cap
-                ),  # a stored cap may be refused today: its log is read all the same
-                stored=True,
-                **more,
-            )
-
-        return with_newcomers(
-            make(pool.first, pool.topic), pool.first, lambda items, name: make(items, f"{pool.topic}/{name}")
-        )
+        return topic_strategy(self._settings, self.spend, pool)
 
     # ---- one assessor's judgments
 

@@ -164,7 +164,7 @@ class Dispatch:
     def _outstanding(self, assessor: str, topics: Collection[str] | None = None) -> Outstanding:
         """Return what an assessor isn't asked now; of one topic alone where no other matters."""
         only = None
-        alone = not self._settings.crossed and not self._decider.goal.of_systems
+        alone = not self._settings.crossed and not self._decider.across_topics
         if topics is not None and len(topics) == 1 and alone:
             only = next(iter(topics))
         parked_after = self._settings.parked_after

@@ -41,7 +41,15 @@ from duelpool.campaign.settings.values import (
     check_codes,
 )
 from duelpool.campaign.settings.welcome import STEPS, CheckQuestion, PracticePair
-from duelpool.deciders import DECIDERS, CampaignGoal, make_decider, no_strategy, read_goal
+from duelpool.deciders import (
+    DECIDERS,
+    CampaignGoal,
+    make_decider,
+    no_strategy,
+    read_goal,
+    read_spend,
+    refuse_unstaged,
+)
 from duelpool.errors import BadParameter, DuelpoolError, UnknownName
 from duelpool.panels import PanelSettings
 from duelpool.records import Kind, Outcome
@@ -78,6 +86,13 @@ class Settings:
         _STRATEGY,
         "Strategy",
         "The strategy that chooses the pairs, with its parameters.",
+        fixed_because=_DECIDES_QUESTIONS,
+    )
+    spend: Text = setting(
+        "even",
+        "Spending",
+        "Where judgments go: to all topics alike (even), or where they help most to find the best items (best), the "
+        "order of runs (leaderboard), or which of two runs is better (compare:A,B).",
         fixed_because=_DECIDES_QUESTIONS,
     )
     seed: FromZero = setting(
@@ -280,6 +295,13 @@ class Settings:
         effect="Applies to assignments that end from now on.",
         section=_PAY,
     )
+    spend_judgments: FromOne | None = setting(
+        None,
+        "Judgments in all",
+        "Where judgments aren't spent evenly: how many there are in all. Empty: until every topic is settled.",
+        effect="No more judgments than this are asked; settled topics stay settled.",
+        section=_PAY,
+    )
     budget: Whole | None = setting(
         None,
         "Budget, in cents",
@@ -428,6 +450,8 @@ class Settings:
     def _check_best(self) -> None:
         # Refuses what it can't be made of; `Campaign.create` also what a new campaign can't have.
         strategy = make_strategy(self.strategy, (), seed=self.seed, cap=self.cap, stored=True)
+        if not read_spend(self.spend).is_even:
+            self._check_spending()
         if self.crossed and (self.judges != "dedicated" or self.stage != "preferences"):
             raise BadParameter(
                 "A crossed study is for dedicated assessors, without stages.",
@@ -438,6 +462,19 @@ class Settings:
                 f"In a crossed study each assessor has a strategy of their own, and '{self.strategy}' has phases.",
                 remedy="Choose allpairs, sorting, carry-on or swissfinals.",
             )
+
+    def _check_spending(self) -> None:
+        refuse_unstaged(self.strategy)
+        for name, used in (
+            ("crossed", self.crossed),
+            ("plan", self.plan),
+            ("stage", self.stage == "grading"),
+        ):
+            if used:
+                raise BadParameter(
+                    f"The setting '{name}' goes with even spending, and judgments are spent by '{self.spend}'.",
+                    remedy="Leave one of them out.",
+                )
 
     def _check_systems(self, goal: CampaignGoal) -> None:
         """Check what systems are compared by; the strategy that looks for best items gives way to the default."""
@@ -450,6 +487,7 @@ class Settings:
             ("crossed", self.crossed),
             ("plan", self.plan),
             ("stage", self.stage == "grading"),
+            ("spend", not read_spend(self.spend).is_even),
         ):
             if used:
                 raise BadParameter(

@@ -24,7 +24,7 @@ from duelpool.campaign.views.summaries import Summarised
 from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
-from duelpool.deciders import ALL
+from duelpool.deciders import ALL, SpendingStatus, TopicWorth
 from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Certainty, Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
@@ -47,7 +47,8 @@ class TopicStatus:
     the topic takes in all: what the strategy expects, at least those that are there, leased and open. `certainty` is
     how sure the best items are, `confidence` the chance in it that a best one is among them, `statement` what it says
     in words. `outdated`: best items and certainty are those of an earlier moment, or none yet; the present ones take
-    long, and are still to be worked out.
+    long, and are still to be worked out. Where judgments aren't spent evenly, `worth` is how much is still open (the
+    chance that the likeliest item isn't the best, or a variance of scores); None once the topic is `settled`.
     """
 
     topic: str
@@ -67,6 +68,8 @@ class TopicStatus:
     statement: str
     outdated: bool
     waits: str
+    worth: float | None = None
+    settled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class TopicView:
     closings: tuple[Closing, ...]
     why: str
     pool_version: int = 0
+    worth: TopicWorth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,8 @@ class Hindrance:
 class CampaignStatus(Tabular):
     """The state of a campaign at one moment; a `Watch` gives each change a new `version`.
 
-    `active` people hold a question now. `price` is that of one usable judgment: so far, or as expected.
+    `active` people hold a question now. `price` is that of one usable judgment: so far, or as expected. `spending` says
+    how many topics are settled, where judgments aren't spent evenly.
     """
 
     campaign: str
@@ -158,6 +163,7 @@ class CampaignStatus(Tabular):
     right_choices: int
     price: float | None
     version: int = 1
+    spending: SpendingStatus | None = None
 
     def __repr__(self) -> str:
         finished = sum(topic.done for topic in self.topic_statuses)
@@ -195,8 +201,9 @@ class CampaignStatus(Tabular):
 
     @property
     def done(self) -> bool:
-        """Whether every topic has all that it needs."""
-        return all(topic.done for topic in self.topic_statuses)
+        """Whether every topic has all that it needs, or all judgments are spent."""
+        spent = self.spending is not None and self.spending.done
+        return spent or all(topic.done for topic in self.topic_statuses)
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures for a program."""
@@ -211,6 +218,7 @@ class CampaignStatus(Tabular):
             "money": dataclasses.asdict(self.money),
             "blocks": self.blocks,
             "done": self.done,
+            "spending": None if self.spending is None else self.spending.as_json(),
             "totals": {"topics": len(self.topics), **{name: self.total(name) for name in totals}},
         }
 
@@ -399,6 +407,7 @@ def topic_view(
         closings=known.closings,
         why=_why(own, known.closings),
         pool_version=pool_version,
+        worth=known.worth,
     )
 
 
@@ -431,6 +440,8 @@ def _judged_topic(  # noqa: PLR0917
         done=known.done,
         **_result_of(known),
         waits="" if known.done else _waits(state, opened, len(leased), known.held, len(parked)),
+        worth=None if known.worth is None or known.worth.settled else known.worth.worth,
+        settled=None if known.worth is None else known.worth.settled,
     )
 
 
@@ -541,6 +552,8 @@ def campaign_status(
         _assessor(name, enrolled.get(name), tallies.get(name) or AssessorTally(), pay.get(name, 0))
         for name in (*enrolled, *imported)
     )
+    worths = [view.worth for view in topics if view.worth is not None]
+    spending = SpendingStatus.of(campaign.live.spend, worths, settings.spend_judgments) if worths else None
     spent = money(sum(each.usable for each in people if each.kind != "imported"))
     price = spent.per_usable_judgment
     if price is None and settings.judges == "crowd":
@@ -560,6 +573,7 @@ def campaign_status(
                 topics=topics,
                 people=people,
                 spent=spent,
+                done=spending is not None and spending.done,
                 test_pairs=test_pairs,
                 held_back=held_back,
             )
@@ -569,6 +583,7 @@ def campaign_status(
         right_choices=sum(own.right for own in tallies.values()),
         price=price,
         version=version,
+        spending=spending,
     )
 
 
@@ -599,11 +614,12 @@ def _hindrances(
     topics: Sequence[TopicView],
     people: Sequence[AssessorStatus],
     spent: MoneyStatus,
+    done: bool,
     test_pairs: int,
     held_back: HeldTopics,
 ) -> Iterator[Hindrance]:
     """Yield what keeps a campaign from going on."""
-    if all(view.status.done for view in topics):
+    if done or all(view.status.done for view in topics):
         return
     if state != "open":
         yield Hindrance("state", f"The campaign is {state}: no questions are asked.")

@@ -13,7 +13,7 @@ from typing import Any
 from duelpool.campaign.log.newcomers import size_of
 from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
-from duelpool.deciders import ALL
+from duelpool.deciders import ALL, TopicWorth, is_staged, worth_of
 from duelpool.records import Certainty, Proposal
 from duelpool.store import log
 from duelpool.strategies.base import ask_lazily, is_slow
@@ -36,6 +36,7 @@ class TopicSummary:
     `kept` is how many of the levels become grades. `unscored` judgments count, but name no phase of a strategy that
     scores phase by phase. `unlogged`: the strategy has closed a phase that the log doesn't name yet. The result
     (`judged`, `certainty`, `levels`, `kept`) is there when it is `stated`; one that takes long is worked out later.
+    `worth` is what the topic is still worth, where judgments aren't spent evenly.
     """
 
     position: int = 0
@@ -56,6 +57,7 @@ class TopicSummary:
     unlogged: bool = False
     grades: Mapping[str, int] = field(default_factory=dict)
     assessors: Mapping[str, AssessorTally] = field(default_factory=dict)
+    worth: TopicWorth | None = None
 
     def as_text(self) -> str:
         """Return the summary as JSON."""
@@ -74,6 +76,7 @@ class TopicSummary:
         own["closings"] = tuple(
             Closing(phase, seq, time, tuple(survivors)) for phase, seq, time, survivors in own["closings"]
         )
+        own["worth"] = None if own["worth"] is None else TopicWorth(*own["worth"])
         own["assessors"] = {name: AssessorTally(*counts) for name, counts in own["assessors"].items()}
         return cls(**own)
 
@@ -102,6 +105,7 @@ def summarise(read: ReadTopic, tally: TopicTally) -> TopicSummary:
         unlogged=bool(unlogged_closings(read, tally)),
         grades=dict(tally.grades),
         assessors=tally.assessors,
+        worth=worth_of(strategy) if is_staged(strategy) else None,
     )
     return known if takes_long(read) else with_result(known, read)
 

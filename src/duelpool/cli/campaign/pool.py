@@ -105,6 +105,11 @@ def pool(
             help=f"{SETTINGS['strategy'].about.help} Default: {DEFAULTS.strategy}, and {_FIRST} for systems."
         ),
     ] = None,
+    spend: Annotated[str, typer.Option(help=SETTINGS["spend"].about.help)] = DEFAULTS.spend,
+    judgments: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --spend: judgments in all. Default: what spending evenly would take."),
+    ] = None,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
     ] = False,
@@ -181,6 +186,8 @@ def pool(
 
       duelpool pool runs/ --qrels qrels.txt --texts passages.jsonl --topics topics.tsv -o campaign.db
 
+      duelpool pool runs/ --qrels qrels.txt --spend leaderboard -o campaign.db
+
       duelpool pool --pages runs/ --depth 5 --texts passages.jsonl --topics topics.tsv -o pages.db
 
       duelpool pool runs/ --qrels qrels.txt --pilot 0.1 -o pilot.db
@@ -194,6 +201,8 @@ def pool(
     options = Settings(
         goal=goal,
         strategy=strategy or default_strategy(goal),
+        spend=spend,
+        spend_judgments=judgments,
         seed=seed,
         judges=cast("Judges", judges),
         cap=cap,

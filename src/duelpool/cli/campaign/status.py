@@ -104,6 +104,8 @@ def _topics(now: CampaignStatus) -> Table:
         ("asked", (each.leased + each.held for each in now.topic_statuses)),
     ):
         columns.append((name, *map(str, figures)))
+    if now.spending is not None:
+        columns.append(("still open", *map(_still_open, now.topic_statuses)))
     frame = 3 * (len(columns) + 1) + 1
     room = Console().width - frame - sum(max(map(cell_len, column)) for column in columns)
     best = [_best(each, each.best) for each in now.topic_statuses]
@@ -123,6 +125,11 @@ def _topics(now: CampaignStatus) -> Table:
     for *cells, names in zip(*(column[1:] for column in columns), best, strict=True):
         table.add_row(*map(escape, cells), escape(names))
     return table
+
+
+def _still_open(topic: TopicStatus) -> str:
+    """Return what a topic is still worth: a chance for its best item, a standard deviation for scores of runs."""
+    return "settled" if topic.settled else "" if topic.worth is None else f"{topic.worth:.2g}"
 
 
 def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
@@ -182,7 +189,12 @@ def _facts(now: CampaignStatus) -> Table:
     facts.add_row("state", now.state)
     facts.add_row("strategy", now.strategy)
     facts.add_row("topics done", f"{now.total('done')} of {len(now.topic_statuses)}")
-    facts.add_row("judgments that count", f"{now.total('judgments'):,} of about {now.total('expected'):,}")
+    spending = now.spending
+    limit = None if spending is None else spending.budget
+    wanted = f"about {now.total('expected'):,}" if limit is None else f"at most {limit:,}"
+    facts.add_row("judgments that count", f"{now.total('judgments'):,} of {wanted}")
+    if spending is not None:
+        facts.add_row("spending", str(spending))
     facts.add_row("questions open, being answered", f"{now.total('open'):,}, {now.total('leased'):,}")
     if now.total("held"):
         facts.add_row("answers in unfinished assignments", f"{now.total('held'):,}")
