@@ -16,7 +16,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import Spared, chapters, facts
 from duelpool.cli import app
-from duelpool.leaderboard.live import Board, BoardRow
+from duelpool.leaderboard.board import Board, BoardRow
 from duelpool.records import Pool, Topic
 from duelpool.report import Chapter, Fact, Table, html_page
 from duelpool.report.charts import ChartRow, Mark, interval_chart

@@ -18,6 +18,7 @@ from duelpool.evaluation.side_by_side import side_by_side
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.frames import counted
 from duelpool.judges.live import is_simulated
+from duelpool.leaderboard.board import Board
 from duelpool.leaderboard.charts import (
     board_chart,
     history_chart,
@@ -25,7 +26,7 @@ from duelpool.leaderboard.charts import (
     systems_chart,
     systems_chart_by_side,
 )
-from duelpool.leaderboard.live import Board, History, LiveLeaderboard
+from duelpool.leaderboard.live import History, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.leaderboard.systems import boards as system_boards
 from duelpool.report import Cell, Chapter, Fact, Table
@@ -66,13 +67,13 @@ def chapters(
         parts = _systems(boards)
     else:
         live = LiveLeaderboard(watch)
-        board = live.board(measures[0])
+        board = live.with_slow_figures(live.board(measures[0]), wait=True)
         answer, parts = (), []
         if board.rows:
             scored = leaderboard(campaign, list(measures), interval="t")
             answer = (_who_leads(board),)
             parts.append(_leaders(board, scored, live))
-            defined += _definitions_of_scores(measures)
+            defined += _definitions_of_scores(measures, board)
         answer += (_what_is_known(snapshot),)
         parts.append(_answers(campaign, snapshot))
         defined += _definitions_of_certainty(snapshot)
@@ -223,6 +224,8 @@ def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> 
     table = scored.table()
     caption = f"Means of {counted(len(ranked), 'run')} with their 95 % intervals"
     tables = [replace(table, caption=caption, cards=True, folded=len(ranked) >= FOLDED_FROM)]
+    if any(row.expected is not None for row in board.rows):
+        tables.append(_expected_table(board))
     points = leaderboard.growth(board.measure)
     if len(points) >= FEW:
         history = History(board.measure, points, ready=True)
@@ -230,6 +233,24 @@ def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> 
         tables.append(replace(history_table(history, ranked), cards=True))
     words = f"Mean {board.measure} with 95 % intervals, the best on top; names in bold could still be first."
     return Chapter("Leaderboard", (words,), tuple(charts), tuple(tables))
+
+
+def _expected_table(board: Board) -> Table:
+    def ends(low: float | None, high: float | None) -> str:
+        return "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+
+    rows = tuple(
+        (
+            row.run,
+            None if row.expected is None else round(row.expected, 3),
+            ends(row.new_low, row.new_high),
+            ends(row.again_low, row.again_high),
+        )
+        for row in board.rows
+    )
+    columns = ("run", f"expected {board.measure}", "on new topics", "judged again, same topics")
+    caption = "Expected scores, with the noise of labels and 95 % intervals"
+    return Table(columns, rows, caption=caption, cards=True, folded=True)
 
 
 # ---- best answers
@@ -272,13 +293,19 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
     return Chapter("Best answers", tuple(words), tables=tuple(tables))
 
 
-def _definitions_of_scores(measures: Sequence[str]) -> list[str]:
+def _definitions_of_scores(measures: Sequence[str], board: Board) -> list[str]:
     known = measures_of(list(measures), {})
+    noise = [
+        "Expected score: the mean by the best answers themselves, as far as the judgments and the run's own ranking "
+        "tell them; on new topics: its 95 % confidence interval.",
+        "Judged again, same topics: where the mean falls in 95 % of cases if other people judge the same questions.",
+    ]
     return [
         *(f"{each}: {each.about}" for each in known if each.about),
         "95 % interval: over topics, from the t-distribution; it never goes beyond the measure's range.",
         "Could still be first: not significantly below the leader (paired t-test over topics, corrected for all "
         "pairs, 5 %).",
+        *(noise if any(row.expected is not None for row in board.rows) else ()),
     ]
 
 

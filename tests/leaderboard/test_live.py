@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from duelpool.campaign.views.watch import NotFound, Watch
 from duelpool.errors import UnknownName
 from duelpool.files import Run
 from duelpool.leaderboard.live import LiveLeaderboard
-from duelpool.leaderboard.scoring import keep_runs, leaderboard
+from duelpool.leaderboard.live_noise import LiveNoise, MakeFigures, SlowFigures
+from duelpool.leaderboard.noise import with_label_noise
+from duelpool.leaderboard.scoring import keep_runs, leaderboard, runs_of
+from duelpool.measures import RR
 from duelpool.records import Answer, Judgment, Outcome, Pool, Topic
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
@@ -284,3 +287,53 @@ def test_growth_ends_with_all_that_is_judged_though_clocks_differ(
             patched.setattr(store.database, "now", lambda _, now=now: now)
             campaign.add_judgments([Judgment("one", left, right, Outcome.LEFT)])
     assert [point.judgments for point in LiveLeaderboard(Watch(campaign)).growth("ppref", 1)] == [3]
+
+
+def test_slow_figures_come_later_and_are_those_of_an_evaluation(store: Store) -> None:
+    campaign = letters(store, strategy="prefbest")
+    live = LiveLeaderboard(Watch(campaign))
+    judge_all(campaign)
+    board = live.board("RR")
+    assert board.expected_after is None
+    first = live.with_slow_figures(board)
+    assert first.expected_after is None or first.rows[0].expected is not None  # whichever is faster
+    waited = live.with_slow_figures(board, wait=True)
+    wanted = with_label_noise(leaderboard(campaign, "RR"), campaign, runs_of(campaign))
+    for row in waited.rows:
+        known = wanted.row(row.run, "RR")
+        assert row.expected == known.expected
+        assert (row.again_low, row.again_high) == (known.again_low, known.again_high)
+    assert waited.expected_after == sum(view.status.judgments for view in live.watch.look().topics)
+    assert live.with_slow_figures(live.board("ppref"), wait=True).rows[0].expected is None
+    assert live.with_slow_figures(waited) == waited
+
+
+def test_what_is_kept_is_shown_until_it_is_worked_out_again() -> None:
+    made = []
+
+    def prepared(number: int) -> MakeFigures:
+        def make() -> SlowFigures:
+            made.append(number)
+            return SlowFigures(None, frozenset({str(number)}))
+
+        return make
+
+    noise = LiveNoise()
+    one = noise.look(RR(), "one", 1, lambda: prepared(1), wait=True)
+    assert noise.look(RR(), "one", 1, lambda: prepared(2), wait=False) is one
+    noise._kept["RR"] = replace(noise._kept["RR"], until=float("inf"))
+    assert noise.look(RR(), "two", 2, lambda: prepared(3), wait=False) is noise._kept["RR"]  # it rests
+    assert made == [1]
+    two = noise.look(RR(), "two", 2, lambda: prepared(4), wait=True)
+    assert two is not None
+    assert (two.judgments, two.figures.behind, made) == (2, frozenset({"4"}), [1, 4])
+
+
+def test_finished_topics_settle_who_is_behind_at_every_look(store: Store) -> None:
+    names = tuple(f"t{at}" for at in range(30))
+    campaign = make_campaign(store, [Pool(name, tuple("abc")) for name in names], strategy="allpairs")
+    keep_runs(campaign, [run("good", "abc", names), run("bad", "cba", names)])
+    judge_all(campaign)
+    live = LiveLeaderboard(Watch(campaign))
+    board = live.with_slow_figures(live.board("Compat(p=0.8)"), wait=True)
+    assert {row.run: row.settled_behind for row in board.rows} == {"good": False, "bad": True}

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page
 
+from duelpool.leaderboard.board import BoardRow
 from duelpool.leaderboard.charts import board_chart, history_chart, history_table
-from duelpool.leaderboard.live import BoardRow, History, Point
+from duelpool.leaderboard.live import History, Point
 from duelpool.report import Chapter, charts, html_page
 from duelpool.report.charts import (
     ChartRow,

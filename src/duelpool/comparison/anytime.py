@@ -13,7 +13,6 @@ bounded    differences have the centre as their mean, and lie within limits; not
 """
 
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -202,16 +201,12 @@ def anytime_behind(
     runs = table.runs
     if len(runs) < 2 or not len(table.topics):
         return set()
-    pairs = list(permutations(range(len(runs)), 2))
-    other, one = (np.array(side) for side in zip(*pairs, strict=True))
-    gaps = table.values[other] - table.values[one]
-    bets = BetSequence.of(
-        gaps, limits=difference_limits(table), method=method, alpha=2 * alpha / (len(runs) * (len(runs) - 1))
-    )
-    wealth = bets.log_wealth()
+    limits, count = difference_limits(table), len(runs)
     behind = set()
     for at, run in enumerate(runs):
-        against: Floats = np.logaddexp.reduce(wealth[one == at], axis=0) - np.log(len(runs) - 1)
-        if against.max() >= np.log(len(runs) / alpha):
+        gaps = np.delete(table.values, at, axis=0) - table.values[at]
+        bets = BetSequence.of(gaps, limits=limits, method=method, alpha=2 * alpha / (count * (count - 1)))
+        against: Floats = np.logaddexp.reduce(bets.log_wealth(), axis=0) - np.log(count - 1)
+        if against.max() >= np.log(count / alpha):
             behind.add(run)
     return behind

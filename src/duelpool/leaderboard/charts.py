@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from duelpool.evaluation import measures_of
 from duelpool.evaluation.side_by_side import RowBySide
 from duelpool.evaluation.systems import AVERAGE, SystemRow
-from duelpool.leaderboard.live import BoardRow, History
+from duelpool.leaderboard.board import BoardRow
+from duelpool.leaderboard.live import History
 from duelpool.report import Cell, Table
 from duelpool.report.charts import (
     Chart,

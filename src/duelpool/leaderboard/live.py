@@ -19,10 +19,14 @@ from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.views.summaries import has_slow_results
 from duelpool.campaign.views.watch import Watch
-from duelpool.comparison import ScoreTable, against_baseline, behind_leader
+from duelpool.comparison import ScoreTable, anytime_behind
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
 from duelpool.files import Preferences, Run
+from duelpool.leaderboard.board import SIGNIFICANT, Board, BoardRow, board_rows, figure_of, with_noise
+from duelpool.leaderboard.live_noise import LiveNoise, MakeFigures, SlowFigures, has_label_noise
+from duelpool.leaderboard.noise import label_noise
+from duelpool.leaderboard.possible import JudgedTopic
 from duelpool.leaderboard.scoring import duplicates_of, make_labels, runs_of, topic_weights
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.records import Judgment
@@ -38,27 +42,6 @@ SLOW_POINTS = 5
 AT_ONCE = 3000
 """The history of a log with up to this many lines is worked out at once; that of a longer one in a thread."""
 
-SIGNIFICANT = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One run: its mean with an interval, and what the paired tests say.
-
-    `could_be_first`: it isn't significantly below the leader (paired t-test over topics, corrected for all pairs).
-    """
-
-    place: int
-    run: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    topics: int
-    could_be_first: bool
-    difference: float | None = None
-    p: float | None = None
-    p_corrected: float | None = None
-
 
 @dataclass(frozen=True, slots=True)
 class Slice:
@@ -67,20 +50,6 @@ class Slice:
     tag: str
     topics: int
     means: tuple[tuple[str, float | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """A leaderboard; `note` says what is missing where it has no rows."""
-
-    measure: str
-    rows: tuple[BoardRow, ...]
-    topics: int
-    judged_topics: int
-    baseline: str | None
-    tag: str | None
-    tags: tuple[str, ...]
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +77,11 @@ class _Labelled:
     position: int
     kept: tuple[tuple[str, ...], ...]
     judged: tuple[Judgment, ...]
+    by_phase: bool  # a final's wins decide, not all judgments
+
+    def as_judged(self, topic: str) -> JudgedTopic:
+        """Return what the labels rest on."""
+        return JudgedTopic.of(topic, self.kept, self.judged, by_phase=self.by_phase)
 
 
 @dataclass(slots=True)
@@ -124,6 +98,7 @@ class LiveLeaderboard:
     _scores: dict[str, TopicCache[Floats]] = field(default_factory=dict)  # by measure, a value per run
     _past: dict[str, dict[float, Point]] = field(default_factory=dict)
     _working: dict[str, threading.Thread] = field(default_factory=dict)
+    _noise: LiveNoise = field(default_factory=LiveNoise)
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -183,8 +158,48 @@ class LiveLeaderboard:
             table = table.slices({view.status.topic: view.tags for view in snapshot.topics}).get(
                 tag, table.only([])
             )
-        rows = _rows(table, baseline, test, correction) if table.topics else ()
-        return made(rows, len(table.topics), "" if rows else "No topic with this tag is judged yet.")
+        if not table.topics:
+            return made((), 0, "No topic with this tag is judged yet.")
+        return made(board_rows(table, baseline, test, correction), len(table.topics))
+
+    def with_slow_figures(self, board: Board, *, wait: bool = False) -> Board:
+        """Return a leaderboard of all topics with expected scores, and who is behind at every look.
+
+        As far as that is worked out already; with `wait`, as of now.
+        """
+        if board.tag is not None or not board.rows:
+            return board
+        measure, runs, snapshot = _measure(board.measure), self._runs, self._look()
+        stamps = {view.status.topic: view.position for view in snapshot.topics if view.kept}
+
+        def prepare() -> MakeFigures:
+            done = self._done_in_order(self.table(board.measure), snapshot)
+            labelled = self._labelled_topics(stamps) if has_label_noise(measure) else {}
+            topics = [each.as_judged(topic) for topic, each in labelled.items()]
+            duplicates = self.watch.campaign.read(lambda tx: duplicates_of(tx, labelled))
+            weights = topic_weights(self.watch.campaign)
+
+            def make() -> SlowFigures:
+                behind = frozenset(() if done is None else anytime_behind(done, SIGNIFICANT))
+                if not topics:
+                    return SlowFigures(None, behind)
+                noise = label_noise(topics, runs, measure, duplicates=duplicates, weights=weights)
+                return SlowFigures(noise, behind)
+
+            return make
+
+        state = (tuple(run.name for run in runs), stamps)
+        kept = self._noise.look(measure, state, snapshot.total("judgments"), prepare, wait=wait)
+        return board if kept is None else with_noise(board, kept)
+
+    def _done_in_order(self, table: ScoreTable, snapshot: CampaignStatus) -> ScoreTable | None:
+        """Return the finished topics in the order of completion, for any-time bets, which count all topics alike."""
+        if table.weights.size and np.ptp(table.weights) > 0:
+            return None
+        done = {view.status.topic for view in snapshot.topics if view.status.done and view.position}
+        last = {topic: self.watch.state_of(topic, _ends)[1] for topic in done}
+        places = [at for at, topic in enumerate(table.topics) if topic in done]
+        return table.only(sorted(places, key=lambda at: (last[table.topics[at]], table.topics[at])))
 
     def slices(self, measure: str) -> tuple[Slice, ...]:
         """Return the runs' means by tag."""
@@ -194,7 +209,7 @@ class LiveLeaderboard:
         tags = {view.status.topic: view.tags for view in snapshot.topics}
         slices = []
         for tag, table in self.table(measure).slices(tags).items():
-            means = dict(zip(table.runs, map(_number, table.means()), strict=True))
+            means = dict(zip(table.runs, map(figure_of, table.means()), strict=True))
             slices.append(Slice(tag, len(table.topics), tuple((run, means[run]) for run in table.order())))
         return tuple(slices)
 
@@ -219,7 +234,7 @@ class LiveLeaderboard:
                 self._look_back_in_thread(chosen, times)
         points = [past[time] for time in times if time in past]
         table = self.table(measure)
-        means = dict(zip(table.runs, map(_number, table.means()), strict=True))
+        means = dict(zip(table.runs, map(figure_of, table.means()), strict=True))
         now = Point(log.iso_time(self._now()), snapshot.total("judgments"), means)
         return History(chosen, (*points, now), all(time in past for time in times))
 
@@ -296,7 +311,7 @@ class LiveLeaderboard:
                 stamps[topic] = each.position
             values.update(self._score(chosen, changed))
             table = self._as_table(values, list(values), chosen)
-            means = dict(zip(table.runs, map(_number, table.means()), strict=True))
+            means = dict(zip(table.runs, map(figure_of, table.means()), strict=True))
             judgments = sum(len(each.judged) for each in known.values())
             past[time] = Point(log.iso_time(time), judgments, means)
 
@@ -359,11 +374,6 @@ def _measure(name: str) -> Measure:
     return measures_of(name, {})[0]
 
 
-def _number(value: float) -> float | None:
-    """Return a figure for JSON, None where there is none."""
-    return float(value) if math.isfinite(value) else None
-
-
 def _ends(state: TopicState) -> tuple[float, float]:
     if state.times is None:
         raise ValueError("an empty log has no times")
@@ -383,10 +393,11 @@ def _labelled_now(
         judged = tuple(
             line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
         )
+        by_phase = not state.strategy.pools_judgments
         if not judged or levels is not None:
-            return _Labelled(state.position, (levels or ()) if judged else (), judged)
+            return _Labelled(state.position, (levels or ()) if judged else (), judged, by_phase)
         read = ReadTopic(topic, state.strategy, len(judged), (), state.position)
-        return _Labelled(state.position, kept_levels(read), judged)
+        return _Labelled(state.position, kept_levels(read), judged, by_phase)
 
     return work
 
@@ -411,32 +422,3 @@ def _labelled_at(watch: Watch, topic: str, lines: Sequence[Line], times: Iterabl
         else:
             labelled.append(labelled[-1])
     return labelled
-
-
-def _rows(table: ScoreTable, baseline: str | None, test: str, correction: str) -> tuple[BoardRow, ...]:
-    order = table.order()
-    means = dict(zip(table.runs, table.means(), strict=True))
-    ends = dict(zip(table.runs, table.intervals(), strict=True))
-    counts = dict(zip(table.runs, (~np.isnan(table.values)).sum(axis=1), strict=True))
-    behind = behind_leader(table, SIGNIFICANT)
-    tested = {}
-    if baseline is not None and len(table.topics) > 1:
-        tested = {each.a: each for each in against_baseline(table, baseline, test, correction)}
-    rows = []
-    for place, run in enumerate(order, 1):
-        one = tested.get(run)
-        rows.append(
-            BoardRow(
-                place=place,
-                run=run,
-                mean=_number(means[run]),
-                low=_number(ends[run][0]),
-                high=_number(ends[run][1]),
-                topics=int(counts[run]),
-                could_be_first=run not in behind and math.isfinite(means[run]),
-                difference=None if one is None else _number(one.mean),
-                p=None if one is None else _number(one.p),
-                p_corrected=None if one is None else _number(one.p_corrected),
-            )
-        )
-    return tuple(rows)

@@ -26,6 +26,8 @@ from duelpool.evaluation.result import ExpectedScores
 from duelpool.files import Preferences, Run
 from duelpool.leaderboard.possible import (
     DRAWS,
+    FEW_DRAWS,
+    MANY,
     JudgedTopic,
     Knowledge,
     LabelLevels,
@@ -173,17 +175,21 @@ def label_noise(
     *,
     duplicates: DuplicateGroups | None = None,
     weights: Mapping[str, float] | None = None,
-    draws: int = DRAWS,
+    draws: int | None = None,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> LabelNoise:
     """Score runs by a measure over levels, and say how far the noise of the labels moves the means.
 
-    `progress` is told each step's share of the work, in hundredths.
+    `progress` is told each step's share of the work, in hundredths. Without `draws`, labels that name many items are
+    drawn less often.
     """
     labelled = [topic for topic in topics if topic.levels]
     if not labelled:
         raise BadParameter("Nothing is judged yet.", remedy="Judge first: `duelpool judge terminal STORE`.")
+    if draws is None:
+        named = np.median([sum(map(len, topic.levels)) for topic in labelled])
+        draws = FEW_DRAWS if named > MANY else DRAWS
     drawn, knowledge = _draw(labelled, runs, duplicates or {}, draws, seed)
     values = _values(labelled, drawn, runs, measure, duplicates=duplicates or {}, progress=progress)
     counted = np.array([(weights or {}).get(topic.topic, 1.0) for topic in labelled])
@@ -273,8 +279,7 @@ def judged_topics(campaign: Campaign) -> tuple[list[JudgedTopic], DuplicateGroup
             read = read_topic(tx, campaign, topic, on_judgment=judged.append)
             levels = kept_levels(read) if read.usable else ()
             by_phase = not read.strategy.pools_judgments
-            deciding = [each for each in judged if each.phase.startswith("final")] if by_phase else []
-            topics.append(JudgedTopic(topic, levels, judged, deciding))
+            topics.append(JudgedTopic.of(topic, levels, judged, by_phase=by_phase))
         return topics, duplicates_of(tx, [topic.topic for topic in topics])
 
     return campaign.read(work)

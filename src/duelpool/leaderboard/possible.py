@@ -24,6 +24,10 @@ from duelpool.strategies.posterior.games import GameTable
 from duelpool.strategies.posterior.strengths import SPREADS, Fit, StrengthModel
 
 DRAWS = 100
+FEW_DRAWS = (
+    30  # where labels name many items, so that nearly every draw has other ones, which must all be scored
+)
+MANY = 3
 
 LabelLevels = tuple[tuple[str, ...], ...]
 
@@ -45,6 +49,14 @@ class JudgedTopic:
     levels: LabelLevels
     judged: Sequence[Judgment]
     deciding: Sequence[Judgment] = ()
+
+    @classmethod
+    def of(
+        cls, topic: str, levels: LabelLevels, judged: Sequence[Judgment], *, by_phase: bool
+    ) -> "JudgedTopic":
+        """Return the topic of a campaign; `by_phase`: its strategy scores phase by phase, so the final decides."""
+        deciding = [each for each in judged if each.phase.startswith("final")] if by_phase else ()
+        return cls(topic, levels, judged, deciding)
 
 
 @dataclass(frozen=True, eq=False)

@@ -164,6 +164,27 @@ def test_the_leaderboard_begins_with_its_answer_in_words(tmp_path: Path) -> None
         assert "There is no order" in manager.get(f"/manage/{campaign.id}/leaderboard?order=colour").text
 
 
+def test_expected_scores_come_when_they_are_worked_out(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = managed(store, runs=[run("first", "abcdefgh"), run("last", "hgfedcba")])
+        judge(campaign, 40)
+    with served(tmp_path / "c.db") as application:
+        manager = TestClient(application, base_url=ORIGIN)
+        manager.get(f"/manage/{campaign.id}", params={"key": key_for(application, campaign.id)})
+
+        def page(measure: str) -> str:
+            return manager.get(f"/manage/{campaign.id}/leaderboard", params={"measure": measure}).text
+
+        while "Judged again, same topics</th>" not in (text := page("nDCG@5")):
+            assert "data-again>They are being computed" in text
+            time.sleep(0.2)
+        noise = text.partition('id="label-noise"')[2].partition("</details>")[0]
+        assert "as far as 40 judgments" in noise
+        assert len(re.findall(r'data-is="Expected">0\.\d+', noise)) == 2
+        assert len(re.findall(r'data-is="Judged again, same topics">0\.\d+ to [01]\.\d+', noise)) == 2
+        assert "label-noise" not in page("ppref")  # it is computed from preferences
+
+
 # ---- names, orders and numbers
 
 

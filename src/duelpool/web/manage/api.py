@@ -14,7 +14,8 @@ from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
-from duelpool.leaderboard.live import Board, History, Slice
+from duelpool.leaderboard.board import Board
+from duelpool.leaderboard.live import History, Slice
 from duelpool.store import log
 from duelpool.web.access.passes import may_open
 from duelpool.web.judging.callers import campaigns_of, links_of
@@ -168,7 +169,11 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
     tag: Text = "",
     blind: Blind = False,
 ) -> Board:
-    """The runs by a measure, with intervals, who could still be first, and tests against a baseline."""
+    """The runs by a measure, with intervals, who could still be first, and tests against a baseline.
+
+    Expected scores and who is behind at every look are worked out in the background: `expected_after` says after how
+    many judgments, null while they aren't known.
+    """
     if test not in TESTS:
         raise UnknownName("test", test, TESTS)
     if correction not in CORRECTIONS:
@@ -181,6 +186,7 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
         correction=correction,
         tag=tag or None,
     )
+    board = caller.dashboard.leaderboard.with_slow_figures(board)
     return board if names is None else blinded(board, names)
 
 

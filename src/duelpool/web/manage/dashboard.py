@@ -13,7 +13,8 @@ from duelpool.campaign.views import summaries
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign.work.pace import WorkPace, pace
 from duelpool.errors import DuelpoolError
-from duelpool.leaderboard.live import Board, History, LiveLeaderboard, Slice
+from duelpool.leaderboard.board import Board
+from duelpool.leaderboard.live import History, LiveLeaderboard, Slice
 from duelpool.seeds import rng_for
 from duelpool.store import Reading, StoreError, holdings, llm, log
 from duelpool.web.campaigns import ServedCampaigns

@@ -12,6 +12,7 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.evaluation import measures_of
 from duelpool.evaluation.side_by_side import RowBySide, SideBySide, side_by_side
 from duelpool.evaluation.systems import SystemBoard, SystemRow
+from duelpool.leaderboard.board import BoardRow
 from duelpool.leaderboard.charts import (
     board_strips,
     history_chart,
@@ -19,7 +20,8 @@ from duelpool.leaderboard.charts import (
     system_strips,
     system_strips_by_side,
 )
-from duelpool.leaderboard.live import BoardRow, History
+from duelpool.leaderboard.live import History
+from duelpool.leaderboard.live_noise import has_label_noise
 from duelpool.measures import MEASURES
 from duelpool.report.charts import Chart, heat
 from duelpool.store import StoreError
@@ -89,16 +91,16 @@ def _run_values(caller: ManageCaller) -> dict[str, Any]:
     try:
         if asked["baseline"] and asked["baseline"] not in back:
             raise BadParameter("The campaign has no such run.", remedy="Choose a baseline from the list.")
-        board = blinded(
-            dashboard.leaderboard.board(
-                asked["measure"],
-                baseline=back.get(asked["baseline"]),
-                test=asked["test"],
-                correction=asked["correction"],
-                tag=asked["tag"] or None,
-            ),
-            names,
+        live = dashboard.leaderboard
+        known = live.board(
+            asked["measure"],
+            baseline=back.get(asked["baseline"]),
+            test=asked["test"],
+            correction=asked["correction"],
+            tag=asked["tag"] or None,
         )
+        board = blinded(live.with_slow_figures(known), names)
+        measure = measures_of(asked["measure"], {})[0]
         ranked = [row.run for row in board.rows]
         history = blinded_history(dashboard.leaderboard.history(asked["measure"]), names)
         found = in_order([row for row in board.rows if _matches(row.run, asked)], COLUMNS, asked["order"])
@@ -106,7 +108,8 @@ def _run_values(caller: ManageCaller) -> dict[str, Any]:
             "board": board,
             "found": len(found),
             "rows": _first(found, asked),
-            "title_of": measures_of(asked["measure"], {})[0].title,
+            "title_of": measure.title,
+            "noisy": bool(board.rows) and board.tag is None and has_label_noise(measure),
             "sentence": who_leads(ranked[0], "", sum(row.could_be_first for row in board.rows), len(ranked))
             + "."
             if ranked

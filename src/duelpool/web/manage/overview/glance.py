@@ -15,7 +15,7 @@ from duelpool.evaluation import measures_of
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.frames import counted
 from duelpool.labels import Label, first_words
-from duelpool.leaderboard.live import Board
+from duelpool.leaderboard.board import Board
 from duelpool.store import StoreError, log
 from duelpool.web.manage import systems
 from duelpool.web.manage.dashboard import FIRST_MEASURE, Dashboard, blinded
