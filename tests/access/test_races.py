@@ -180,7 +180,7 @@ def test_one_of_several_at_once_becomes_the_first_manager(target: str) -> None:
 def test_the_check_before_judging_has_two_tries(target: str) -> None:
     """However many forms arrive at once."""
     with new_store(target) as store:
-        make_campaign(store, steps=("check",))
+        make_campaign(store, judges="crowd", steps=("check",))
     with served(target) as app:
         person = Person(app, worker="w1")
         assert person.state == "check"

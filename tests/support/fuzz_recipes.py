@@ -258,6 +258,10 @@ RECIPES: dict[str, Recipe] = {
     ),
     "POST /manage/{campaign}/webhooks/{webhook}/{step}": Recipe(("manager", "link"), form={}, weight=0.5),
     "POST /manage/{campaign}/step/{step}": Recipe(("manager", "link"), form=STEP_FORM, weight=2),
+    "POST /manage/{campaign}/invite": Recipe(
+        ("manager", "link"), form={"assessor": PEOPLE, "once": ("yes", "")}
+    ),
+    "POST /manage/{campaign}/texts": Recipe(("manager", "link"), form={}, weight=0.5),
     # the API
     "GET /api/v1/openapi.json": Recipe(("nobody",), weight=0.15),
     "GET /api/v1/campaigns": Recipe(READING),
@@ -326,6 +330,9 @@ RECIPES: dict[str, Recipe] = {
     "POST /api/v1/campaigns/{campaign}/exclude": Recipe(
         json={"assessor": PEOPLE, "reason": REASONS, "preview": (True, False)}
     ),
+    "POST /api/v1/campaigns/{campaign}/invite": Recipe(json={"assessor": PEOPLE, "once": (True, False)}),
+    "PUT /api/v1/campaigns/{campaign}/texts": Recipe(raw=True, weight=0.5),
+    "PUT /api/v1/campaigns/{campaign}/questions": Recipe(raw=True, weight=0.5),
     "POST /api/v1/campaigns/{campaign}/reinstate": Recipe(
         json={"assessor": PEOPLE, "reason": REASONS, "preview": (True, False)}
     ),

@@ -97,9 +97,12 @@ NEEDS: dict[str, str] = {
     "GET /api/v1/campaigns/{campaign}/export/{form}": "export",
     **{
         f"POST /api/v1/campaigns/{{campaign}}/{step}": "manage"
-        for step in ("exclude", "reinstate", "retract", "rewind", "state", "settings")
+        for step in ("exclude", "reinstate", "retract", "rewind", "state", "settings", "invite")
     },
     "POST /manage/{campaign}/settings": "manage",
+    "POST /manage/{campaign}/invite": "manage",
+    "POST /manage/{campaign}/texts": "manage",
+    **{f"PUT /api/v1/campaigns/{{campaign}}/{what}": "manage" for what in ("texts", "questions")},
     "POST /manage/{campaign}/webhooks": "manage",
     "POST /manage/{campaign}/webhooks/{webhook}/{step}": "manage",
     "GET /": "an empty store",
@@ -167,6 +170,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "rewind": {"topic": "one", "phase": "none", "reason": "r", "preview": True},
     "state": {"state": "paused", "preview": True},
     "settings": {"settings": {"feedback": False}, "preview": True},
+    "invite": {"assessor": "anna"},
 }
 
 
@@ -301,6 +305,7 @@ def call(caller: Caller, route: str, campaign: str, **query: str) -> Any:
         return caller.client.request(method, path, json=body, headers=caller.headers)
     form = {"state": "paused", "name": "x", "password": "wrong", "present": "wrong"}
     form |= {"boxes": "yes", "reward": "300"} if step == "settings" else {}
+    form |= {"assessor": "anna"} if step == "invite" else {}
     return caller.client.post(path, data=form, headers=caller.headers)
 
 
@@ -332,7 +337,9 @@ def test_each_route_admits_the_callers_of_its_row(
             assert got.status_code == 404, said  # no session of theirs
         elif allowed:
             unknown = (
-                "{question}" in route or "webhooks" in route or route.endswith(("/rewind", "/reinstate"))
+                "{question}" in route
+                or "webhooks" in route
+                or route.endswith(("/rewind", "/reinstate", "/texts", "/questions"))
             )
             fine = {200, 204, 303, 404, 409, 422, 400} if unknown or "/j/" in route else {200, 204, 303}
             assert got.status_code in fine, said

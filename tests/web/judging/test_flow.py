@@ -20,6 +20,7 @@ from duelpool.records import Answer, Kind, Outcome, Passage, Pool
 from duelpool.store import Reading, Writing, holdings, leases, log, open_store, schema
 from duelpool.store.statements import Statement
 from duelpool.web.judging import routes
+from duelpool.web.judging.flow import TRIES_OF_OWN
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, Person, crowd_campaign, crowd_settings, new_store, served
@@ -89,8 +90,22 @@ def test_a_first_visit_passes_every_step_in_order(target: str) -> None:
         assert person.state == "judging"
 
 
-def test_the_check_has_two_tries(target: str) -> None:
+def test_dedicated_assessors_read_the_guide_again_instead_of_leaving(target: str) -> None:
     made(target, steps=("check",), check=(CheckQuestion("?", ("a", "b"), 1),))
+    with served(target) as app:
+        person = Person(app)
+        assert "Some answers were wrong" not in person.page().text
+        for _ in range(TRIES_OF_OWN - 1):
+            person.post("step", {"step": "check", "c1": "0"})
+            assert person.state == "check"
+        assert "Some answers were wrong" in person.page().text
+        assert "Tries left" not in person.page().text
+        person.post("step", {"step": "check", "c1": "1"})
+        assert person.state == "judging"
+
+
+def test_the_check_has_two_tries_for_a_crowd(target: str) -> None:
+    made(target, judges="crowd", steps=("check",), check=(CheckQuestion("?", ("a", "b"), 1),))
     with served(target) as app:
         person = Person(app)
         for _ in range(2):

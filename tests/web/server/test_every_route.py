@@ -192,6 +192,25 @@ def webhook_removed(world: World) -> Response:
     return world.form(f"webhooks/{added.id}/remove")
 
 
+def invited(world: World) -> Response:
+    got = world.form("invite", assessor="carla", once="yes")
+    assert "Link for" in got.text
+    link = re.search(r'/j/[^"<]+key=[^"<]+', got.text)
+    assert link is not None
+    assert browser(world.house.app).get(link[0].replace("&amp;", "&")).status_code == 303
+    return got
+
+
+def texts_added(world: World) -> Response:
+    key = re.search(r'name="form_key" value="([^"]+)"', world.look("settings").text)
+    assert key is not None
+    return world.manager.post(
+        f"{world.base}/texts",
+        data={"form_key": key[1]},
+        files={"topics": ("topics.tsv", b"one\tWhich one?\n"), "texts": ("", b"")},
+    )
+
+
 def stepped(world: World) -> Response:
     for state in ("paused", "open"):
         got = world.form("step/state", state=state, sure="yes")
@@ -317,6 +336,17 @@ RECIPES: dict[str, Recipe] = {
     "POST /manage/{campaign}/settings": settings_changed,
     "POST /manage/{campaign}/webhooks": webhook_added,
     "POST /manage/{campaign}/webhooks/{webhook}/{step}": webhook_removed,
+    "POST /manage/{campaign}/invite": invited,
+    "POST /manage/{campaign}/texts": texts_added,
+    "POST /api/v1/campaigns/{campaign}/invite": lambda world: world.manager.post(
+        f"{world.api}/invite", json={"assessor": "dora"}
+    ),
+    "PUT /api/v1/campaigns/{campaign}/texts": lambda world: world.manager.put(
+        f"{world.api}/texts", content=b"x\tA text.\n", headers={"Origin": ORIGIN}
+    ),
+    "PUT /api/v1/campaigns/{campaign}/questions": lambda world: world.manager.put(
+        f"{world.api}/questions", content=b"x\tA question?\n", headers={"Origin": ORIGIN}
+    ),
     "POST /manage/{campaign}/step/{step}": stepped,
     # the API
     "GET /api/v1/openapi.json": lambda world: world.manager.get("/api/v1/openapi.json"),

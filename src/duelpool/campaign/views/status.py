@@ -624,7 +624,7 @@ def _hindrances(
     if state != "open":
         yield Hindrance("state", f"The campaign is {state}: no questions are asked.")
     if held_back:
-        yield Hindrance("held", f"{held_back} Add what is missing: duelpool texts.")
+        yield Hindrance("held", f"{held_back} Add what is missing in the settings, or with `duelpool texts`.")
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
             yield Hindrance("budget", "The budget doesn't cover another assignment.")

@@ -9,7 +9,7 @@ from duelpool.records import Passage
 from duelpool.store import holdings
 from duelpool.web.judging import panels, passages
 from duelpool.web.judging.callers import Visit
-from duelpool.web.judging.flow import TRIES, Place, checks, practice_pairs
+from duelpool.web.judging.flow import Place, checks, practice_pairs
 from duelpool.web.judging.schemas import question_text
 from duelpool.web.judging.visitors import form_key
 from duelpool.web.templating import TEMPLATE_OF, markdown_or, render
@@ -60,7 +60,8 @@ def _check_page(visit: Visit, place: Place) -> dict[str, Any]:
             {"id": name, "text": each.text, "choices": list(each.choices)} for name, each in listed.items()
         ],
         "tries_left": place.tries_left,
-        "wrong": place.tries_left < TRIES,
+        "counts_tries": visit.flow.campaign.settings.judges != "dedicated",
+        "wrong": place.present.counts()["check", "failed"] > 0,
         "guide_html": _guide(visit),
     }
 

@@ -23,7 +23,8 @@ from duelpool.store.leases import Receipt
 from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.schemas import Sheets, money
 
-TRIES = 2  # of the check
+TRIES = 2  # of the check, for a crowd
+TRIES_OF_OWN = 20  # for people whom the campaign knows: they read the guide again instead of leaving
 NEW = "new"  # the state of someone who is ready to judge, and doesn't take part yet
 AHEAD = 2  # questions that a dedicated assessor holds: the present one and the next
 
@@ -155,7 +156,8 @@ class Flow:
             if step in steps and not counts[step, "yes"]:
                 return Place(step, present)
         if "check" in steps and checks(self.campaign, texts) and not counts["check", "passed"]:
-            left = TRIES - counts["check", "failed"]
+            own = self.campaign.settings.judges == "dedicated"
+            left = (TRIES_OF_OWN if own else TRIES) - counts["check", "failed"]
             return Place("check" if left > 0 else "check-failed", present, tries_left=max(0, left))
         pairs = practice_pairs(self.campaign, texts) if "practice" in steps else ()
         seen = sum(step.name == "practised" for step in present.steps)

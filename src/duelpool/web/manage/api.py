@@ -19,7 +19,7 @@ from duelpool.leaderboard.live import History, Slice
 from duelpool.store import log
 from duelpool.web.access.passes import may_open
 from duelpool.web.judging.callers import campaigns_of, links_of
-from duelpool.web.manage import actions, reading, systems
+from duelpool.web.manage import actions, additions, reading, systems
 from duelpool.web.manage.callers import Exporting, Looking, ManageCaller, Stepping
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
@@ -36,6 +36,8 @@ from duelpool.web.manage.schemas import (
     ChangeState,
     Exclude,
     Head,
+    Invite,
+    Invited,
     LedgerPage,
     LogPage,
     ModelList,
@@ -49,6 +51,7 @@ from duelpool.web.manage.schemas import (
     Rewind,
     SettingsChanged,
     SettingsShown,
+    TextsAdded,
     TopicDetail,
     TopicPage,
     about_step,
@@ -400,6 +403,24 @@ def change_state(caller: Stepping, asked: ChangeState) -> ActionEffect:
 def change_settings(caller: Stepping, asked: ChangeSettings) -> SettingsChanged:
     """Change settings; with `preview`, say what each change does."""
     return actions.change_settings(caller.dashboard, asked, caller.audit_entry)
+
+
+@router.post("/campaigns/{campaign}/invite")
+def invite(caller: Stepping, asked: Invite) -> Invited:
+    """A link for one assessor, by pseudonym: it returns them to their last question."""
+    return additions.invite(caller, asked)
+
+
+@router.put("/campaigns/{campaign}/texts", openapi_extra=additions.FILE)
+async def put_texts(caller: Stepping) -> TextsAdded:
+    """Add texts to items that have none, from a file, plain or gzip; topics that waited for them are judged."""
+    return await additions.add_from_body(caller, "texts")
+
+
+@router.put("/campaigns/{campaign}/questions", openapi_extra=additions.FILE)
+async def put_questions(caller: Stepping) -> TextsAdded:
+    """Add questions to topics that have none, from a file, plain or gzip; topics that waited for them are judged."""
+    return await additions.add_from_body(caller, "topics")
 
 
 # ---- its own description

@@ -17,6 +17,7 @@ from duelpool.campaign.views.status import (
 )
 from duelpool.campaign.views.tally import PairTally, Vote
 from duelpool.campaign.views.topic_summary import Closing
+from duelpool.frames import counted
 from duelpool.shares import Share, share_over
 
 TEXT_AT_MOST = 2000
@@ -348,6 +349,38 @@ class Exclude(_Asked):
     assessor: Name
     reason: Reason
     preview: Preview = False
+
+
+class Invite(_Asked):
+    """Make a link for one assessor, by pseudonym; with `once` it works in one browser only."""
+
+    assessor: Annotated[Name, Field(min_length=1)]
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A link for one assessor; without the server's address where it isn't known."""
+
+    assessor: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextsAdded:
+    """How many texts and questions were added, how many topics they released, and how many still wait."""
+
+    texts: int
+    questions: int
+    released: int
+    held_back: int
+
+    @property
+    def sentence(self) -> str:
+        """All of it in words."""
+        added = f"Added {counted(self.texts, 'text')} and {counted(self.questions, 'question')}; "
+        waiting = f", {self.held_back:,} still held back" if self.held_back else ""
+        return f"{added}{counted(self.released, 'topic')} released{waiting}."
 
 
 class Reinstate(_Asked):

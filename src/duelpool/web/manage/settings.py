@@ -62,9 +62,13 @@ def settings_page(
         assessors=address(root, caller.id, caller.links.key(caller.id, "open", now))
         if caller.may_manage
         else "",
+        judge_here=address("", caller.id, caller.links.key(caller.id, "open", now))
+        if caller.may_manage
+        else "",
         may_manage=caller.may_manage,
         trouble=trouble,
         refused=campaign.refused_settings,
+        held=campaign.held_back(),
         webhooks=campaign.read(webhooks),
         undelivered=campaign.read(undelivered),
         events=EVENTS,

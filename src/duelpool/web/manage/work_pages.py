@@ -10,6 +10,7 @@ from duelpool.campaign.views import certainty
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.records import Passage
 from duelpool.store import log
+from duelpool.web.access.links import address
 from duelpool.web.judging import passages
 from duelpool.web.manage import actions, reading
 from duelpool.web.manage.callers import ManageCaller, Viewing
@@ -29,7 +30,10 @@ LINES_SHOWN = 20  # an assessor's latest judgments
 def overview(caller: Viewing) -> Response:
     """Show the campaign at a glance."""
     seen = glance.overview(caller.dashboard, blind=caller.blind)
-    return show(caller, "overview", "overview", "Overview", seen=seen, shown_working=glance.WORKING_SHOWN)
+    open_key = caller.links.key(caller.id, "open", caller.dashboard.campaign.read(lambda tx: tx.now))
+    here = address("", caller.id, open_key) if caller.may_manage else ""
+    shown = glance.WORKING_SHOWN
+    return show(caller, "overview", "overview", "Overview", seen=seen, shown_working=shown, judge_here=here)
 
 
 @router.get("/manage/{campaign}/topics")

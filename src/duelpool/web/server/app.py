@@ -29,6 +29,7 @@ from duelpool.web.access.sign_on import make_sign_on
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.judging import panels, routes
 from duelpool.web.judging.callers import Shortcut
+from duelpool.web.manage.additions import router as additions
 from duelpool.web.manage.api import add_api
 from duelpool.web.manage.dashboard import Dashboards, StillCounting
 from duelpool.web.manage.pages import router as dashboard
@@ -170,6 +171,7 @@ def _add_routes(app: FastAPI) -> None:
         panels.router,
         setting_up,
         settings_page,
+        additions,
         webhooks_page,
         dashboard,
     ):

@@ -37,7 +37,10 @@ from duelpool.web.server.inputs import (
 )
 from duelpool.web.server.metrics import RequestCounts
 
-UPLOADS = re.compile(r"/setup/[^/]+/files|/api/v1/setups/[^/]+/files/[^/]+")
+UPLOADS = re.compile(
+    r"/setup/[^/]+/files|/api/v1/setups/[^/]+/files/[^/]+"
+    r"|/manage/[^/]+/texts|/api/v1/campaigns/[^/]+/(texts|questions)"
+)
 """The paths of uploads: large bodies, streamed, from callers who have shown a key."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 CSP = (

@@ -30,7 +30,7 @@ class Attention:
 
 _HINDRANCES: dict[str, tuple[str, str, dict[str, str]]] = {
     "state": ("settings", "Open it in the settings", {}),
-    "held": ("topics", "See these topics", {"state": "waiting"}),
+    "held": ("settings", "Add texts and questions", {}),
     "budget": ("money", "See the money", {}),
     "tests": ("settings", "See the settings", {}),
     "parked": ("topics", "See these topics", {"state": "parked"}),
