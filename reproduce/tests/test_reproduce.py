@@ -563,6 +563,7 @@ FEW_TRIALS = {
     "growth": 1,
     "informed": 4,
     "judging-effort": 4,
+    "powered": 3,
     "systems": 1,
 }
 """Experiments that `make test-statistics` runs with few trials, and `make test-all` in their whole quick form."""

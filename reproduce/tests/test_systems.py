@@ -1,9 +1,14 @@
 """The experiment on systems: its figures and bars, on a problem that takes a moment."""
 
+import os
+from pathlib import Path
+
 import pytest
 
+from duelpool.errors import BadParameter
 from duelpool.simulation.systems import PlantedSystems, SystemsTrial
 from duelpool_reproduce.beyond import systems
+from duelpool_reproduce.beyond.powered import WAYS, powered
 from duelpool_reproduce.verdicts import AGREES, DIFFERS
 
 
@@ -40,3 +45,17 @@ def test_the_experiment_runs_without_data(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("Not replayed" in note for note in report.notes())
     assert report.as_json()["trials"] == 2
     report.drawing()
+
+
+@pytest.mark.data
+def test_prediction_powered_ranks_are_beside_other_ways() -> None:
+    report = powered(2, data=Path(os.environ["DUELPOOL_DATA"]))
+    (table,) = report.tables
+    assert [row[1] for row in table.rows] == [*WAYS] * 3
+    assert len(report.rows) == 10
+    assert "14,942 pairs" in table.title
+
+
+def test_prediction_powered_ranks_need_their_data() -> None:
+    with pytest.raises(BadParameter, match="arena's votes"):
+        powered(2)

@@ -9,6 +9,7 @@ from duelpool_reproduce.assessor_report import ASSESSOR_STUDY
 from duelpool_reproduce.base import PAPERS, Experiment, MissingData, Report, Section
 from duelpool_reproduce.beyond.growth import GROWTH
 from duelpool_reproduce.beyond.official import OFFICIAL
+from duelpool_reproduce.beyond.powered import POWERED
 from duelpool_reproduce.beyond.reuse import REUSE
 from duelpool_reproduce.beyond.systems import SYSTEMS
 from duelpool_reproduce.budget import BUDGET
@@ -71,7 +72,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
             *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
             _BUDGET,
-            *(FLAGSHIP_TABLE, CALIBRATION, SYSTEMS, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
+            *(FLAGSHIP_TABLE, CALIBRATION, SYSTEMS, POWERED, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
         )
     }
 )

@@ -210,10 +210,11 @@ def evaluate(
         raise UnknownName("format", form, FORMATS)
     if of_systems.systems or (measure is None and not runs and ranks_systems(truth, campaign)):
         votes = read_system_votes(truth, campaign, of_systems.model_votes)
-        if report == "powered":
-            ranked, notes = powered_text(votes[0], of_systems, level, seed, form, tag)
-        else:
-            ranked, notes = system_text(*votes, of_systems.board_options(level, seed), report, form, tag)
+        ranked, notes = (
+            powered_text(votes[0], of_systems, level, seed, form, tag)
+            if report == "powered"
+            else system_text(*votes, of_systems.board_options(level, seed), report, form, tag)
+        )
         _put(ranked, notes, output)
         return
     if measure is None:
