@@ -19,7 +19,7 @@ from duelpool.leaderboard.live import History, Slice
 from duelpool.store import log
 from duelpool.web.access.passes import may_open
 from duelpool.web.judging.callers import campaigns_of, links_of
-from duelpool.web.manage import actions, additions, reading, systems
+from duelpool.web.manage import actions, reading, systems
 from duelpool.web.manage.callers import Exporting, Looking, ManageCaller, Stepping
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
@@ -61,6 +61,7 @@ from duelpool.web.manage.schemas import (
 from duelpool.web.manage.streams import stream
 from duelpool.web.manage.systems import SystemsShown
 from duelpool.web.server.guard import NoVisit
+from duelpool.web.setup import additions
 from duelpool.web.setup.api import router as setting_up
 
 PREFIX = "/api/v1"

@@ -29,7 +29,6 @@ from duelpool.web.access.sign_on import make_sign_on
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.judging import panels, routes
 from duelpool.web.judging.callers import Shortcut
-from duelpool.web.manage.additions import router as additions
 from duelpool.web.manage.api import add_api
 from duelpool.web.manage.dashboard import Dashboards, StillCounting
 from duelpool.web.manage.pages import router as dashboard
@@ -39,6 +38,7 @@ from duelpool.web.server import health, malloc
 from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.server.metrics import RequestCounts
 from duelpool.web.server.reports import ReportLog, csp_report
+from duelpool.web.setup.additions import router as additions
 from duelpool.web.setup.drafts import SavedDrafts, folder_for
 from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.templating import error_json, error_page, language_of, render, static_response
