@@ -10,6 +10,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.settings.changes import changed
 from duelpool.campaign.views.status import recounted_status, status
 from duelpool.campaign.views.watch import Watch
+from duelpool.campaign.work.pace import WorkPace
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import Run
@@ -17,6 +18,9 @@ from duelpool.files.packed import pack_run
 from duelpool.records import Answer, Outcome, Pool, Topic
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import PackedRun
+from duelpool.web.manage.overview.forecast import forecast
+from duelpool.web.manage.schemas import head_of
+from duelpool.web.setup.options import Options, from_form
 
 SIZES = {"q1": 4, "q2": 6, "q3": 9}
 
@@ -87,6 +91,25 @@ def test_a_campaign_ends_when_the_judgments_are_spent_or_all_is_settled(tmp_path
         assert not now.blocks
         assert recounted_status(campaign).as_json() == now.as_json()
         assert Watch(campaign).look().spending == now.spending
+
+
+def test_the_overview_says_what_is_settled_and_how_much_is_left(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "a.db"), create=True) as store:
+        campaign = create(store, spend="best", spend_judgments=40)
+        judge(campaign, 10)
+        head = head_of("mine", status(campaign))
+        assert head.expected == 40
+        assert (
+            "settled: 0 of 3 topics, 30 judgments to go"
+            in forecast(head, WorkPace(0.0, 10, 1.0, None, None, ())).headline
+        )
+
+
+def test_set_up_takes_where_judgments_go() -> None:
+    settings = Options(spend="compare:A,B", spend_judgments=50).settings()
+    assert (settings.spend, settings.spend_judgments) == ("compare:A,B", 50)
+    left_empty = Options(**from_form({"spend": "", "spend_judgments": ""}, "plan", Options())).settings()
+    assert (left_empty.spend, left_empty.spend_judgments) == ("even", None)
 
 
 def test_more_judgments_can_be_given_later(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ class Head:
     cost_per_usable_judgment: float | None
     expected_cost: float | None
     blocks: tuple[str, ...]
+    topics_settled: int | None = None
 
 
 def _left_share(status: CampaignStatus) -> Share:
@@ -128,7 +129,9 @@ def _left_share(status: CampaignStatus) -> Share:
 def head_of(id: str, status: CampaignStatus) -> Head:  # noqa: A002
     """Return the head figures of a campaign."""
     left = _left_share(status)
-    expected = status.total("expected")
+    expected, spending = status.total("expected"), status.spending
+    if spending is not None and spending.to_go is not None:
+        expected = status.total("judgments") + spending.to_go
     return Head(
         id=id,
         name=status.campaign,
@@ -157,6 +160,7 @@ def head_of(id: str, status: CampaignStatus) -> Head:  # noqa: A002
         cost_per_usable_judgment=status.money.per_usable_judgment,
         expected_cost=None if status.price is None else status.price * expected,
         blocks=status.blocks,
+        topics_settled=None if spending is None else spending.settled,
     )
 
 

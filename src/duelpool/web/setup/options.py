@@ -38,7 +38,8 @@ class Options(BaseModel):
     Money is in minor units. `share` makes a pilot of a share of the topics; `learn_from` names a campaign of
     this store, by id, whose judges are simulated; `max_cost` caps what is recommended. An empty `goal` goes by the
     files: systems with answers and with `pages`, else best. An empty `strategy` is the goal's own. `fields` maps the
-    names in files of answers. `panel` is where paid workers come from, with its study and codes. `llm_url` and
+    names in files of answers. `spend` is where judgments go, `spend_judgments` how many there are in all where they
+    aren't spent evenly. `panel` is where paid workers come from, with its study and codes. `llm_url` and
     `llm_model` name a language model that judges too, by a command that is told after the campaign is created: its key
     stays in the environment of that command, and is never sent here. Topics without texts or without a question are
     held back from people, unless they may be missing.
@@ -56,6 +57,8 @@ class Options(BaseModel):
     fields: Line = ""
     pages: bool = False
     strategy: Line = ""
+    spend: Line = DEFAULTS.spend
+    spend_judgments: Count | None = None
     judges: Judges = DEFAULTS.judges
     cap: Annotated[int, Field(ge=SETTINGS["cap"].least, le=1000)] = DEFAULTS.cap
     tests: Literal["", "auto", "none"] = ""
@@ -90,6 +93,8 @@ class Options(BaseModel):
         return Settings(
             goal=goal,
             strategy=self.strategy or default_strategy(goal),
+            spend=self.spend or DEFAULTS.spend,
+            spend_judgments=self.spend_judgments,
             seed=self.seed,
             judges=self.judges,
             cap=self.cap,
@@ -120,7 +125,7 @@ class Options(BaseModel):
 
 
 TICKED = ("keep_ungraded", "keep_twins", "pages", "allow_missing_texts", "allow_missing_questions")
-OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost")
+OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost", "spend_judgments")
 STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "files": (
@@ -140,7 +145,7 @@ STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ),
             *("consent", "guidelines"),
         ),
-        "plan": ("goal", "strategy", "seed", "share", "learn_from", "max_cost"),
+        "plan": ("goal", "strategy", "spend", "spend_judgments", "seed", "share", "learn_from", "max_cost"),
         "review": ("name",),
     }
 )

@@ -56,6 +56,9 @@ def _headline(head: Head, share: float) -> str:
     if not head.judgments:
         return f"Nothing is judged yet; about {counted(head.expected, 'judgment')} to go."
     part = "Under 1 %" if share < 0.01 else f"{min(99, int(100 * share))} %"
+    if head.topics_settled is not None:  # judgments go where they help most
+        settled = f"settled: {head.topics_settled:,} of {counted(head.topics, 'topic')}"
+        return f"{part} judged, {settled}, {counted(head.expected - head.judgments, 'judgment')} to go."
     topics = f"{head.topics_done:,} of {counted(head.topics, 'topic')} done"
     return f"{part} judged, {topics}."
 
