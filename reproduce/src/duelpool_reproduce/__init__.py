@@ -12,6 +12,7 @@ from duelpool_reproduce.beyond.official import OFFICIAL
 from duelpool_reproduce.beyond.powered import POWERED
 from duelpool_reproduce.beyond.reuse import REUSE
 from duelpool_reproduce.beyond.systems import SYSTEMS
+from duelpool_reproduce.beyond.votes import VOTES
 from duelpool_reproduce.budget import BUDGET
 from duelpool_reproduce.budget import run as run_budget
 from duelpool_reproduce.budget_predictors import PREDICTORS
@@ -72,7 +73,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
             *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
             _BUDGET,
-            *(FLAGSHIP_TABLE, CALIBRATION, SYSTEMS, POWERED, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
+            *(FLAGSHIP_TABLE, CALIBRATION, SYSTEMS, POWERED, VOTES, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
         )
     }
 )

@@ -37,6 +37,7 @@ from duelpool.agreements.tables import (
 )
 from duelpool.agreements.transitivity import Triplets, transitivity
 from duelpool.agreements.votes import Votes
+from duelpool.agreements.worth import worth_table
 from duelpool.errors import UnknownName
 from duelpool.frames import counted
 from duelpool.records import Kind
@@ -405,6 +406,11 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
             orders_table,
         ),
         "assessors": Statistic("Assessors", "No judgment names its assessor.", _assessors),
+        "worth": Statistic(
+            "What a vote of each assessor is worth",
+            "Three assessors or more must have judged pairs, by name.",
+            worth_table,
+        ),
         "self": Statistic(
             "Agreement with oneself on repeats",
             "No pair was asked twice of one assessor: the setting `repeat_every` does that.",

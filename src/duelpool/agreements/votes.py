@@ -40,6 +40,7 @@ _SCHEMA = {
     "again": pl.Boolean,  # the assessor had the unit before
     "before": pl.Float64,  # the assessor's first vote on it
     "session": pl.String,
+    "side": pl.Int8,  # 1: A was on the left, -1: on the right, 0: unknown
 }
 
 
@@ -269,6 +270,7 @@ class _RowBuilder:
                 again,
                 before,
                 session or topic,
+                (-1 if swapped else 1) if judgment.sides_known and right is not None else 0,
             )
         )
 

@@ -1,0 +1,162 @@
+"""The model of votes: what it recovers, what it is held to, and what it leaves out."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from duelpool.errors import BadParameter
+from duelpool.preferences import assessors
+from duelpool.preferences.assessors import LEAN, RELIABILITY, AssessorVotes, fit_assessors
+from duelpool.seeds import rng_for
+from duelpool_reproduce.beyond.votes import recovery, simulated_votes
+
+SHAPE = (20, 8, 30, 6_000, 0.5)
+LARGER = (30, 12, 60, 12_000, 0.5)
+
+
+def small_votes() -> AssessorVotes:
+    table, _, _ = simulated_votes(SHAPE, rng_for(0, "small"))
+    return table
+
+
+def test_strengths_reliability_lean_and_ties_are_recovered() -> None:
+    covered, off = zip(*(recovery(LARGER, rng_for(seed, "recovery")) for seed in range(4)), strict=True)
+    shares = np.mean(covered, axis=0)
+    assert np.all(shares > 0.91), shares
+    assert np.all(shares < 0.99), shares
+    assert np.abs(np.mean(off, axis=0)).max() < 0.12
+
+
+def test_a_guesser_and_an_expert_are_told_apart() -> None:
+    rng = rng_for(1, "two kinds")
+    votes = 4_000
+    strengths = rng.normal(0, 1.2, 200)
+    i = rng.integers(200, size=votes)
+    j = (i // 10) * 10 + (i % 10 + rng.integers(1, 10, votes)) % 10
+    who = rng.integers(20, size=votes)
+    reliability = np.where(np.arange(20) < 4, 0.0, 1.0)
+    reliability[19] = 2.5
+    won = rng.random(votes) < expit(reliability[who] * (strengths[i] - strengths[j]))
+    table = AssessorVotes.of(
+        topics=[f"t{place // 10:02d}" for place in i],
+        first=[f"i{place:03d}" for place in i],
+        second=[f"i{place:03d}" for place in j],
+        shares=won.astype(float).tolist(),
+        assessors=[f"a{person:02d}" for person in who],
+    )
+    worth = fit_assessors(table).worth()
+    assert [each.assessor for each in worth] == [f"a{person:02d}" for person in range(20)]
+    assert all(each.high < 0.3 for each in worth[:4])
+    assert sum(each.low < 1.1 and each.high > 0.6 for each in worth[4:19]) >= 14
+    assert worth[19].low > 1
+    assert all(each.lean == each.lean_low == each.lean_high == 0 for each in worth), "no side is known"
+
+
+def test_without_reliability_lean_and_ties_it_is_bradley_terry_with_a_normal_prior() -> None:
+    rng = rng_for(2, "plain")
+    i, j = rng.integers(0, 4, 800), rng.integers(4, 8, 800)
+    won = rng.random(800) < expit(np.linspace(2, -2, 8)[i] - np.linspace(1, -3, 8)[j])
+    table = AssessorVotes.of(
+        topics=["t"] * 800,
+        first=[f"i{place}" for place in i],
+        second=[f"i{place}" for place in j],
+        shares=won.astype(float).tolist(),
+        assessors=["one", "other"] * 400,
+    )
+    model = fit_assessors(table)
+    assert model.figures[:, RELIABILITY].tolist() == [1, 1]
+    assert model.spreads[1:].tolist() == [0, 0, 0]
+    surprise = won - expit(model.strengths[table.i] - model.strengths[table.j])
+    pull = np.bincount(table.i, surprise, 8) - np.bincount(table.j, surprise, 8)
+    # the last step of the spreads is small, so the strengths are nearly the most probable ones
+    assert model.spreads[0] > 1
+    assert np.allclose(pull, model.strengths / model.spreads[0] ** 2, atol=0.02)
+
+
+def test_the_order_of_votes_and_names_doesn_t_matter() -> None:
+    table = small_votes()
+    shuffled = table.only(rng_for(3, "order").permutation(len(table)))
+    one, other = fit_assessors(table), fit_assessors(shuffled)
+    assert np.allclose(one.strengths, other.strengths, atol=1e-8)
+    assert np.allclose(one.figures, other.figures, atol=1e-8)
+
+
+def test_the_same_votes_with_items_swapped_give_the_same_model() -> None:
+    table = small_votes()
+    swapped = AssessorVotes(
+        *(table.items, table.topic, table.assessors, table.j, table.i),
+        *(table.assessor, 2 - table.outcome, -table.side),
+    )
+    one, other = fit_assessors(table), fit_assessors(swapped)
+    assert np.allclose(one.strengths, other.strengths, atol=1e-8)
+    assert np.allclose(one.figures, other.figures, atol=1e-8)
+    assert np.allclose(one.first_wins(table), 1 - other.first_wins(swapped), atol=1e-8)
+
+
+def test_a_lean_to_the_left_is_found_where_sides_are_known() -> None:
+    rng = rng_for(4, "lean")
+    who, side = rng.integers(8, size=2_400), rng.choice([-1, 1], 2_400)
+    lean = np.where(np.arange(8) < 2, 1.5, 0.0)
+    won = rng.random(2_400) < expit(lean[who] * side)
+    item = rng.integers(0, 30, 2_400)
+    table = AssessorVotes.of(
+        topics=["t"] * 2_400,
+        first=[f"i{place:02d}" for place in item],
+        second=[f"i{(place + 1) % 30:02d}" for place in item],
+        shares=won.astype(float).tolist(),
+        assessors=[f"a{person}" for person in who],
+        sides=side.tolist(),
+    )
+    worth = fit_assessors(table).worth()
+    assert all(each.lean_low > 0.8 for each in worth[:2])
+    assert all(abs(each.lean) < 0.5 for each in worth[2:])
+
+
+def test_held_out_votes_are_predicted_better_than_without_assessors() -> None:
+    table, strengths, figures = simulated_votes((30, 10, 40, 8_000, 0.7), rng_for(5, "held out"))
+    decided = table.outcome != assessors.TIE
+    fitted, held = table.only(np.arange(6_000)), table.only(np.flatnonzero(decided[6_000:]) + 6_000)
+    alike = AssessorVotes(
+        *(fitted.items, fitted.topic, ("all",), fitted.i, fitted.j),
+        *(0 * fitted.assessor, fitted.outcome, 0 * fitted.side),
+    )
+    model, plain = fit_assessors(fitted), fit_assessors(alike)
+
+    def loss(chances: np.ndarray) -> float:
+        return float(-np.mean(np.log(np.where(held.outcome == assessors.FIRST, chances, 1 - chances))))
+
+    apart, _ = plain.difference(held.i, held.j)
+    x = figures[held.assessor, 0] * (strengths[held.i] - strengths[held.j])
+    best = loss(expit(x + figures[held.assessor, 1] * held.side))
+    assert best < loss(model.first_wins(held)) < loss(expit(apart)) - 0.02
+
+
+def test_topics_of_unlike_sizes_and_a_very_broad_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small_votes()
+    whole = fit_assessors(table)
+    monkeypatch.setattr(assessors, "_NUMBERS", 200)
+    assert np.allclose(fit_assessors(table).strengths, whole.strengths, atol=1e-8), "groups of few topics"
+    monkeypatch.setattr(assessors, "_BROAD", 5)
+    broad = fit_assessors(table)
+    assert np.corrcoef(broad.strengths, whole.strengths)[0, 1] > 0.99
+    assert np.corrcoef(broad.figures[:, LEAN], whole.figures[:, LEAN])[0, 1] > 0.98
+
+
+def test_one_vote_is_enough_for_a_model_and_none_isn_t() -> None:
+    one = AssessorVotes.of(topics=["t"], first=["a"], second=["b"], shares=[1.0], assessors=["anna"])
+    model = fit_assessors(one)
+    assert model.strengths[0] > model.strengths[1]
+    with pytest.raises(BadParameter, match="no votes"):
+        fit_assessors(one.only(np.zeros(1, dtype=np.bool_)))
+    with pytest.raises(BadParameter, match="between 0 and 1"):
+        model.worth(1.0)
+
+
+def test_only_ties() -> None:
+    three = ["anna", "ben", "cleo"]
+    ties = AssessorVotes.of(
+        topics=["t"] * 3, first=["a"] * 3, second=["b"] * 3, shares=[0.5] * 3, assessors=three
+    )
+    model = fit_assessors(ties)
+    assert np.allclose(model.strengths, 0)
+    assert np.all(np.isfinite(model.covariance))
