@@ -73,7 +73,18 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
             *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
             _BUDGET,
-            *(FLAGSHIP_TABLE, CALIBRATION, SYSTEMS, POWERED, VOTES, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
+            *(
+                FLAGSHIP_TABLE,
+                CALIBRATION,
+                SYSTEMS,
+                POWERED,
+                VOTES,
+                _INFORMED,
+                _PREDICTORS,
+                GROWTH,
+                REUSE,
+                OFFICIAL,
+            ),
         )
     }
 )
