@@ -15,9 +15,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
 def figures() -> dict[str, float]:
     """Return the shares that the page states, by the names of their cases."""
-    rows = re.findall(
-        r"^\| (.+?) \| (.+?) \| (\.\d{3}|1\.000)", PAGE.read_text(encoding="utf-8"), re.MULTILINE
-    )
+    text = PAGE.read_text(encoding="utf-8")
+    tables = "\n".join(re.findall(r"^<!-- \w+ -->\n((?:\|.*\n)+)", text, re.MULTILINE))
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (\.\d{3}|1\.000)", tables, re.MULTILINE)
     return {f"{what}: {shape}": float(share) for what, shape, share in rows}
 
 

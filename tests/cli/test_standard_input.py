@@ -193,7 +193,7 @@ NOT_FILES = frozenset(
         "folder", "case", "resume", "assessors", "budget", "growth", "data", "out", "strategy", "output",
         "name", "judges", "fields", "learn_from", "session", "issuer", "subject", "allow_host", "body", "which",
         "sso_allow_host", "sso_claim", "sso_client", "sso_domain", "sso_issuer", "sso_name", "sso_role", "sso_scopes",
-        "page", "docno_pattern", "title", "new", "backup", "bets", "junit", "summary",
+        "page", "docno_pattern", "title", "new", "backup", "bets", "junit", "summary", "spend",
     )
 )  # fmt: skip
 """Parameters that take a text, a store or a place to write to."""

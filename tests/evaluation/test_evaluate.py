@@ -290,7 +290,7 @@ def test_header_has_the_rules_and_what_was_dropped(folder: Path) -> None:
 def test_a_notebook_shows_a_table(folder: Path) -> None:
     html = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10")._repr_html_()
     assert html.count("<tr>") == 5
-    assert '<th scope="row">great</th><td>0.' in html
+    assert '<th scope="row">great</th><td class="n">0.' in html
 
 
 @pytest.mark.peer("ir_measures")

@@ -283,6 +283,7 @@ NO_URLS = {
             "consent",
             "identity_parameter",
             "panel",
+            "spend",
         ),
         *("panel_study", "completion_code", "failed_code", "stopped_code", "no_work_code"),
     },

@@ -61,6 +61,7 @@ LOOKED_AT_IN = {
     "manage/confirm.html": "test_every_page_passes_axe",
     "manage/counting.html": "test_the_first_pages_of_a_store_pass_axe",
     "manage/export.html": "test_every_page_passes_axe",
+    "manage/invited.html": "test_every_page_passes_axe",
     "manage/leaderboard.html": "test_every_page_passes_axe",
     "manage/overview.html": "test_every_page_passes_axe",
     "manage/llm.html": "test_the_page_of_language_models",

@@ -218,7 +218,7 @@ class Grammar:
     ) -> tuple[list[tuple[str, str]], bytes]:
         rng = self.rng
         if recipe.files:
-            return self._multipart(wrong)
+            return self._multipart(recipe.files, wrong)
         if recipe.raw:
             data = OF_KIND.get(str(given.get("kind", "")), rng.choice(FILES))
             return [("Content-Type", "application/octet-stream")], self._damaged_file(data) if wrong else data
@@ -323,9 +323,9 @@ class Grammar:
             data = self._damaged(data)
         return data
 
-    def _multipart(self, wrong: int) -> tuple[list[tuple[str, str]], bytes]:
+    def _multipart(self, right: tuple[str, ...], wrong: int) -> tuple[list[tuple[str, str]], bytes]:
         rng = self.rng
-        kinds = ["runs", "qrels"] if not wrong else rng.sample(list(OF_KIND), rng.choice((1, 2, 3)))
+        kinds = list(right) if not wrong else rng.sample(list(OF_KIND), rng.choice((1, 2, 3)))
         parts = []
         for kind in kinds:
             name = rng.choice(FILENAMES) if wrong and rng.random() < 0.4 else f"{kind}.txt"

@@ -18,7 +18,7 @@ class Recipe:
     query: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     form: Mapping[str, Sequence[Any]] | None = None
     json: Mapping[str, Sequence[Any]] | None = None
-    files: bool = False
+    files: tuple[str, ...] = ()  # kinds of files in a form
     raw: bool = False
     weight: float = 1.0
 
@@ -261,7 +261,7 @@ RECIPES: dict[str, Recipe] = {
     "POST /manage/{campaign}/invite": Recipe(
         ("manager", "link"), form={"assessor": PEOPLE, "once": ("yes", "")}
     ),
-    "POST /manage/{campaign}/texts": Recipe(("manager", "link"), form={}, weight=0.5),
+    "POST /manage/{campaign}/texts": Recipe(("manager", "link"), files=("texts", "topics"), weight=0.5),
     # the API
     "GET /api/v1/openapi.json": Recipe(("nobody",), weight=0.15),
     "GET /api/v1/campaigns": Recipe(READING),
@@ -354,7 +354,7 @@ RECIPES: dict[str, Recipe] = {
     # setting a campaign up
     "GET /setup": Recipe(("setup", "arriving"), {"key": ("", "{{key_setup}}")}),
     "GET /setup/{draft}": Recipe(("setup",), weight=0.5),
-    "POST /setup/{draft}/files": Recipe(("setup",), files=True),
+    "POST /setup/{draft}/files": Recipe(("setup",), files=("runs", "qrels")),
     "POST /setup/{draft}/options": Recipe(
         ("setup",),
         form={
@@ -422,6 +422,9 @@ FIRST: tuple[tuple[str, dict[str, Any]], ...] = (
         {"url": "https://1.1.1.1/x", "body": "json", "event-budget.reached": "yes"},
     ),
     ("POST /manage/{campaign}/webhooks/{webhook}/{step}", {"webhook": "{{webhook}}", "step": "remove"}),
+    ("POST /manage/{campaign}/texts", {}),
+    ("PUT /api/v1/campaigns/{campaign}/texts", {"kind": "texts"}),
+    ("PUT /api/v1/campaigns/{campaign}/questions", {"kind": "topics"}),
     ("GET /account", {}),
     ("POST /account/sessions", {"session": "{{session}}"}),
     ("POST /account/password", {"new": "another password here"}),

@@ -21,7 +21,7 @@ _TRIALS = 30
 SECONDS_EACH = 20
 """What one judgment takes a person, about."""
 _ONCE = {2: 0.71, 3: 0.62, 5: 0.53, 8: 0.50, 12: 0.52}  # every pair once, which is all that small pools get
-# From 100 trials (swissfinals on 100 items) to 3,000 each: the shares are right within 0.05, the largest within 0.1.
+# From 100 trials (swissfinals on 100 items) to 3,000 each: one standard error is 0.01 to 0.05.
 _FOUND: dict[str, dict[int, float]] = {
     "knockout": {2: 0.71, 3: 0.61, 5: 0.51, 8: 0.45, 12: 0.39, 20: 0.35, 35: 0.31, 60: 0.26, 100: 0.26},
     "allpairs": {**_ONCE, 20: 0.52, 35: 0.53, 60: 0.55, 100: 0.62},

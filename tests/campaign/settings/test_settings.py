@@ -362,7 +362,7 @@ def test_every_language_has_every_text_and_its_placeholders() -> None:
 def test_catalogue_fills_in_values_and_shows_an_unknown_key_as_it_is() -> None:
     english = catalogue("en")
     assert english("nowhere") == "nowhere"
-    assert "2" in english("check.text", tries=2)
+    assert "2" in english("check.tries", tries=2)
     assert catalogue("de").lang == "de"
     assert english.dir == "ltr"
 

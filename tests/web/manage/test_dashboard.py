@@ -299,6 +299,11 @@ def test_every_page_passes_axe(manager: Manager, letters: Campaign) -> None:
     setting_up.add(letters, "http://127.0.0.1:9/hook", allow=["127.0.0.1"])  # a table on the settings page
     first = letters.live.state("one").lines[0].judgment
     assert first is not None
+    manager.go("assessors")
+    manager.page.fill("#invite-name", "carla")
+    manager.page.click("#invite button")
+    manager.page.wait_for_selector("#invited")
+    look_with_axe(manager.page, "invited")
     for path in PAGES:
         if path not in {"agreement", "llm"}:  # which have tests of their own
             manager.go(f"pair?topic=one&a={first.left}&b={first.right}" if path.startswith("pair?") else path)

@@ -52,7 +52,7 @@ def topics(caller: Viewing) -> Response:
         asked=asked,
         states=reading.TOPIC_STATES,
         in_short=certainty.in_short,
-        stated=any(view.status.statement for view in caller.dashboard.watch.look().topics),
+        stated=any(each.statement for each in shown),
         topics=reading.topic_labels(caller.dashboard, [each.topic for each in shown]),
         labels=reading.labels(caller.dashboard, [each.best[0] for each in shown if each.best]),
     )
