@@ -308,6 +308,7 @@ def test_every_page_passes_axe(manager: Manager, letters: Campaign) -> None:
         if path not in {"agreement", "llm"}:  # which have tests of their own
             manager.go(f"pair?topic=one&a={first.left}&b={first.right}" if path.startswith("pair?") else path)
             look_with_axe(manager.page, path)
+    manager.go("settings")
     manager.page.click("#to-paused")
     manager.page.wait_for_selector("#sure")
     look_with_axe(manager.page, "confirm")

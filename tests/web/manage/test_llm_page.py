@@ -62,7 +62,7 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
         "no reply, counted at full cost the connection broke 1",
         "answered malformed: another choice 1",
         "answered refused 1",
-        "the budget is 5.000000 USD",
+        "the budget is 5.00 USD",
     ):
         assert words in text, words
     assert page.locator(".model figure svg .mark").count() >= 3
