@@ -19,6 +19,7 @@ from duelpool.deciders import (
     make_decider,
     read_spend,
     staged_topic,
+    worth_of,
 )
 from duelpool.deciders.staged import stages_of
 from duelpool.deciders.stakes import SLIGHT
@@ -108,6 +109,21 @@ def test_what_is_settled_gets_no_more_and_what_is_open_gets_the_most() -> None:
     assert spent["small"] == 36  # every pair at its cap
     assert spent.total() < 200
     assert not now.ask(5)
+
+
+def test_the_topic_whose_worth_for_a_judgment_is_the_largest_is_asked_first() -> None:
+    now = deciding()
+    asked: set[str] = set()
+    for nth in range(250):
+        urgency = {topic: worth_of(part).urgency for topic, part in now.parts.items() if not part.done}
+        first = next(iter(now.ask(1)), None)
+        if first is None:
+            break
+        topic, proposal = first
+        assert urgency[topic] == max(urgency.values())
+        asked.add(topic)
+        now.tell(topic, answer(topic, proposal, nth, sure=topic == "small"))
+    assert asked == SIZES.keys()
 
 
 def test_the_judgments_in_all_are_kept_with_those_that_are_pending() -> None:
