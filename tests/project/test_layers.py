@@ -109,7 +109,7 @@ MAY_IMPORT["api"] = tuple(room for room in MAY_IMPORT if room != "testing")  # w
 # What the distribution `duelpool-reproduce` may use of duelpool: no store, no campaign, no web.
 REPRODUCE_MAY_IMPORT = (
     *GROUND,
-    *("files", "pooling", "preferences", "strategies", "measures", "judges", "comparison"),
+    *("files", "pooling", "preferences", "strategies", "measures", "judges", "deciders", "comparison"),
     *("budget", "simulation", "report", "agreements", "evaluation", "plots"),
 )
 SQL_ROOMS = ("store", "access", "campaign", "recruitment", "webhooks", "testing")

@@ -11,6 +11,7 @@ from duelpool_reproduce.beyond.growth import GROWTH
 from duelpool_reproduce.beyond.official import OFFICIAL
 from duelpool_reproduce.beyond.powered import POWERED
 from duelpool_reproduce.beyond.reuse import REUSE
+from duelpool_reproduce.beyond.spending import SPENDING
 from duelpool_reproduce.beyond.systems import SYSTEMS
 from duelpool_reproduce.beyond.votes import VOTES
 from duelpool_reproduce.budget import BUDGET
@@ -79,6 +80,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 SYSTEMS,
                 POWERED,
                 VOTES,
+                SPENDING,
                 _INFORMED,
                 _PREDICTORS,
                 GROWTH,

@@ -8,11 +8,11 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from duelpool import __version__
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
@@ -22,6 +22,8 @@ from duelpool.records import Certainty
 from duelpool.simulation import Progress, SimulationResult, Trial, simulate
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
+
+Kept = TypeVar("Kept")
 
 FORMAT = "duelpool-reproduce cell 1"
 
@@ -54,17 +56,29 @@ class Cells:
         if self.folder is None:
             return simulate(strategy, judges, progress=progress, **settings)
         wanted = fingerprint(strategy, judges, settings)
-        path = self.folder / file_name(settings.get("case", ""), strategy, wanted)
-        if path.exists():
-            result = _read(path, wanted)
+        name = file_name(settings.get("case", ""), strategy, wanted)
+        if (result := self.stored(name, wanted, _result_of)) is not None:
             if progress is not None:
                 progress(result.trials)
             return result
         result = simulate(strategy, judges, progress=progress, **settings)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        stored = {"format": FORMAT, "fingerprint": wanted, "result": asdict(result)}
-        write_lines(path, [json.dumps(stored, allow_nan=False)])
+        self.keep(name, wanted, asdict(result))
         return result
+
+    def stored(
+        self, name: str, wanted: Mapping[str, Any], read: Callable[[dict[str, Any]], Kept]
+    ) -> Kept | None:
+        """Return the result that a file of the folder holds, as `read` makes it; None where there is none."""
+        if self.folder is None or not (self.folder / name).exists():
+            return None
+        return _read(self.folder / name, wanted, read)
+
+    def keep(self, name: str, wanted: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        """Write a result and the fingerprint of what decided it into the folder, if there is one."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            stored = {"format": FORMAT, "fingerprint": wanted, "result": result}
+            write_lines(self.folder / name, [json.dumps(stored, allow_nan=False)])
 
 
 NOT_KEPT = Cells()
@@ -86,13 +100,14 @@ def fingerprint(strategy: str, judges: str | JudgeModel, settings: Mapping[str, 
         "duelpool": __version__,
         "strategy": strategy,
         "version": None if known is None else known.version,
-        "judges": _described(judges),
+        "judges": described(judges),
         "case": settings.get("case", ""),
         **decided,
     }
 
 
-def _described(judges: str | JudgeModel) -> str:
+def described(judges: str | JudgeModel) -> str:
+    """Return what judges are; a file of real judgments by its content."""
     if isinstance(judges, str):
         name, parameters = split_spec(judges)
         if "file" in parameters:
@@ -127,7 +142,7 @@ def file_name(case: str, strategy: str, wanted: Mapping[str, Any]) -> str:
     return f"{words}-{digest}.json.gz"
 
 
-def _read(path: Path, wanted: Mapping[str, Any]) -> SimulationResult:
+def _read(path: Path, wanted: Mapping[str, Any], read: Callable[[dict[str, Any]], Kept]) -> Kept:
     """Return a stored result; refuse a file that is damaged or holds something else."""
     remedy = "Remove it and run again: it is then simulated again."
     try:
@@ -137,7 +152,7 @@ def _read(path: Path, wanted: Mapping[str, Any]) -> SimulationResult:
             raise BadFile.at(str(path), None, "It isn't a simulation that an experiment kept.", remedy)
         if stored["fingerprint"] != wanted:
             raise BadFile.at(str(path), None, "It holds another simulation than its name says.", remedy)
-        return _result_of(stored["result"])
+        return read(stored["result"])
     except BadFile:
         raise
     except _DAMAGE as error:

@@ -14,7 +14,7 @@ from duelpool.arrays import Floats
 from duelpool.errors import BadFile, BadParameter, known_names
 from duelpool.judges.base import Dice, SimulatedJudge
 from duelpool.judges.simulated import MatrixJudge, odds_of_wins, require_win_probability
-from duelpool.records import Judgment
+from duelpool.records import Judgment, Pair, pair_of
 
 ANSWERS = ("raw", "smoothed", "fitted")
 SMOOTHING = 2.0  # how many judgments the fitted probability is worth when answers are smoothed
@@ -104,6 +104,11 @@ class Replay:
     def size(self) -> int | None:
         """As many items as each topic has."""
         return None
+
+    def judged_pairs(self, topic: str) -> frozenset[Pair]:
+        """Return the pairs of a topic that the file has a judgment of; the fit answers the others."""
+        items, counts = _recorded(self.file)[topic]
+        return frozenset(pair_of(items[first], items[second]) for first, second in np.argwhere(counts > 0))
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge of one of the file's topics."""
