@@ -7,6 +7,7 @@ from scipy.special import expit
 from duelpool.errors import BadParameter
 from duelpool.preferences import assessors
 from duelpool.preferences.assessors import LEAN, RELIABILITY, AssessorVotes, fit_assessors
+from duelpool.preferences.weights import vote_weights
 from duelpool.seeds import rng_for
 from duelpool_reproduce.beyond.votes import recovery, simulated_votes
 
@@ -160,3 +161,65 @@ def test_only_ties() -> None:
     model = fit_assessors(ties)
     assert np.allclose(model.strengths, 0)
     assert np.all(np.isfinite(model.covariance))
+
+
+def test_topics_without_votes_keep_their_prior() -> None:
+    """A topic of another size whose votes are all left out is no reason to fail."""
+    table = AssessorVotes.of(
+        topics=["a", "a", "a", "b"],
+        first=["1", "2", "1", "1"],
+        second=["2", "3", "3", "2"],
+        shares=[1.0, 1.0, 1.0, 0.0],
+        assessors=["x", "y", "z", "x"],
+    )
+    model = fit_assessors(table.only(np.arange(3)))
+    assert np.all(model.strengths[3:] == 0)
+    assert np.allclose(model.errors[3:], model.spreads[0], atol=0.05)
+
+
+def two_kinds(careful: int, careless: int, each: int, seed: int) -> AssessorVotes:
+    """Return votes of careful people, called good-..., and of others who flip coins, on 20 pools of 8."""
+    rng = rng_for(seed, "careful and careless")
+    strengths = rng.normal(0, 1.5, 160)
+    who = np.repeat(np.arange(careful + careless), each)
+    i = rng.integers(160, size=len(who))
+    j = (i // 8) * 8 + (i % 8 + rng.integers(1, 8, len(who))) % 8
+    won = rng.random(len(who)) < np.where(who < careful, expit(strengths[i] - strengths[j]), 0.5)
+    return AssessorVotes.of(
+        topics=[f"t{place // 8:02d}" for place in i],
+        first=[f"i{place:03d}" for place in i],
+        second=[f"i{place:03d}" for place in j],
+        shares=won.astype(float).tolist(),
+        assessors=[f"{'good' if person < careful else 'poor'}-{person:02d}" for person in who],
+    )
+
+
+def test_votes_of_those_who_guess_weigh_little_and_of_others_nearly_one() -> None:
+    weights = vote_weights(fit_assessors(two_kinds(12, 6, 100, 1)))
+    assert all(weight < 0.1 for name, weight in weights.items() if name.startswith("poor"))
+    assert all(weight > 0.9 for name, weight in weights.items() if name.startswith("good"))
+    alike = vote_weights(fit_assessors(two_kinds(18, 0, 100, 2)))
+    assert min(alike.values()) > 0.9, "nobody is weighed down where all are careful"
+
+
+def test_weights_are_chances() -> None:
+    """Of assessors who weigh w, about the share w is careful."""
+    known = [
+        (weight, name.startswith("good"))
+        for seed in range(6)
+        for name, weight in vote_weights(fit_assessors(two_kinds(30, 20, 20, seed))).items()
+    ]
+    for low, high in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.01)):
+        inside = [(weight, good) for weight, good in known if low <= weight < high]
+        weight, good = np.mean(inside, axis=0)
+        assert abs(weight - good) < 0.13, (low, high, weight, good, len(inside))
+
+
+def test_passing_test_pairs_proves_nothing_where_those_who_failed_are_left_out() -> None:
+    """With the excluded people's test pairs, those who passed may still be careless."""
+    votes = two_kinds(10, 0, 10, 3)
+    passed = dict.fromkeys(votes.assessors, (3, 3))
+    among_all = vote_weights(fit_assessors(votes), {**passed, **{f"out-{at}": (0, 3) for at in range(40)}})
+    alone = vote_weights(fit_assessors(votes), passed)
+    assert all(among_all[name] < alone[name] for name in votes.assessors)
+    assert all(among_all[f"out-{at}"] < 0.01 for at in range(40))

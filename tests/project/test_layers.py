@@ -43,7 +43,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "panels": ("errors", "plugins", "net"),
     "campaign": (
         *GROUND,
-        *("net", "files", "budget", "pooling", "strategies", "judges", "deciders", "store", "panels"),
+        *("net", "files", "budget", "pooling", "preferences", "strategies", "judges", "deciders", "store"),
+        "panels",
     ),
     "recruitment": (*GROUND, "store", "panels", "campaign"),
     "webhooks": (*GROUND, "net", "store", "access", "campaign"),

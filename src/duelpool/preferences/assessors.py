@@ -484,7 +484,7 @@ class _TopicGroup:
     def invert(self, weights: Floats, diagonal: Floats) -> Floats:
         """Invert the blocks, and return the variances of the members."""
         size = self._size
-        flat = np.bincount(self._cells, weights[self._votes], self._count * size**2)
+        flat = np.bincount(self._cells, weights[self._votes], self._count * size**2).astype(np.float64)
         matrix = -flat.reshape(self._count, size, size)
         matrix = matrix + matrix.transpose(0, 2, 1)
         along = np.ones((self._count, size))

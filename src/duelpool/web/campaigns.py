@@ -9,6 +9,7 @@ from itertools import islice
 
 from duelpool.access import limits, sessions, single_sign_on
 from duelpool.campaign import Campaign
+from duelpool.campaign.runners.weighing import keep_weights
 from duelpool.campaign.settings.changes import UnreadableSettings
 from duelpool.campaign.views.summaries import WORTH_KEEPING, Turns, has_slow_results, refresh
 from duelpool.store import Store, holdings
@@ -108,6 +109,7 @@ class ServedCampaigns:
             campaign.live.release_memory()
             if row.state != "closed":
                 freed += campaign.sweep()
+                keep_weights(campaign)
                 self._summarise(campaign)
         malloc.trim()
         return freed

@@ -10,15 +10,26 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from duelpool.deciders import ONE_VOTE, VoteSource, Weighs
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, PhaseClosed, is_number
 from duelpool.store import Reading, Writing, holdings, log, schema
+from duelpool.store.statements import Statement
 from duelpool.strategies import Strategy
 
 WEIGHTS = "weights"
+
+_EVENTS = schema.campaign_event.c
+_LAST_WEIGHTS = Statement(
+    lambda _: (
+        select(_EVENTS.seq, _EVENTS.data, _EVENTS.time)
+        .where(_EVENTS.campaign == bindparam("of_campaign"), _EVENTS.event == WEIGHTS)
+        .order_by(_EVENTS.seq.desc())
+        .limit(1)
+    )
+)
 
 
 class CampaignEvent(NamedTuple):
@@ -34,8 +45,14 @@ class CampaignEvent(NamedTuple):
         return {"seq": self.seq, "event": self.event, **self.data, "time": log.iso_time(self.time)}
 
 
-def append_weights(tx: Writing, weights: Mapping[str, float], reason: str = "") -> int:
-    """Write down the weights of assessors, by pseudonym; return the event's seq. Those left out have weight 1."""
+def append_weights(
+    tx: Writing, weights: Mapping[str, float], reason: str = "", *, judgments: int | None = None
+) -> int:
+    """Write down the weights of assessors, by pseudonym; return the event's seq. Those left out have weight 1.
+
+    `judgments` is how long the logs were when the weights were worked out. Topics are worked out again only where a
+    weight has changed.
+    """
     known = holdings.assessors(tx)
     for assessor, weight in weights.items():
         if assessor not in known:
@@ -43,11 +60,15 @@ def append_weights(tx: Writing, weights: Mapping[str, float], reason: str = "") 
         if not (is_number(weight) and weight >= 0 and math.isfinite(weight)):
             raise BadParameter(f"The weight of '{assessor}' is {weight}.", remedy="Give a number from 0 on.")
     ordered = {assessor: float(weights[assessor]) for assessor in sorted(weights)}
-    return _append(tx, WEIGHTS, {"weights": ordered, "reason": reason})
+    data: dict[str, Any] = {"weights": ordered, "reason": reason}
+    if judgments is not None:
+        data["judgments"] = judgments
+    return _append(tx, WEIGHTS, data)
 
 
 def _append(tx: Writing, event: str, data: Mapping[str, Any]) -> int:
     holdings.lock_settings(tx)  # one event at a time: no seq is taken twice, and none is left out
+    before = last_weights(tx)
     columns, topics = schema.campaign_event.c, schema.topic.c
     last = tx.connection.execute(
         select(func.max(columns.seq)).where(columns.campaign == tx.campaign)
@@ -55,6 +76,8 @@ def _append(tx: Writing, event: str, data: Mapping[str, Any]) -> int:
     seq = (last or 0) + 1
     row = {"campaign": tx.campaign, "seq": seq, "event": event, "data": json.dumps(data), "time": tx.now}
     tx.connection.execute(insert(schema.campaign_event).values(row))
+    if (before.data["weights"] if before else {}) == data["weights"]:
+        return seq
     own = select(topics.id).where(topics.campaign == tx.campaign).order_by(topics.id)
     # In one order, so that two who change all topics don't wait for each other; leases go on meanwhile.
     tx.lock(own, key_share=True).all()
@@ -73,16 +96,16 @@ def events(tx: Reading) -> list[CampaignEvent]:
     return [CampaignEvent(row.seq, row.event, json.loads(row.data), row.time) for row in rows]
 
 
+def last_weights(tx: Reading) -> CampaignEvent | None:
+    """Return the event whose weights hold now."""
+    rows = _LAST_WEIGHTS.run(tx.connection, {"of_campaign": tx.campaign})
+    return CampaignEvent(rows[0].seq, WEIGHTS, json.loads(rows[0].data), rows[0].time) if rows else None
+
+
 def weights(tx: Reading) -> dict[str, float]:
     """Return the weights of assessors that hold now, by pseudonym; all others have weight 1."""
-    table = schema.campaign_event
-    found = tx.connection.execute(
-        select(table.c.data)
-        .where(table.c.campaign == tx.campaign, table.c.event == WEIGHTS)
-        .order_by(table.c.seq.desc())
-        .limit(1)
-    ).scalar_one_or_none()
-    return {} if found is None else dict(json.loads(found)["weights"])
+    last = last_weights(tx)
+    return {} if last is None else dict(last.data["weights"])
 
 
 def sources(tx: Reading) -> dict[str, VoteSource]:

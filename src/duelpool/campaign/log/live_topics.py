@@ -337,6 +337,7 @@ class LiveTopics:
             (now.strategy if now is not None else "") or self._settings.strategy,
             {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
             scores=self._run_scores.of(tx, topic, rows),
+            weights=campaign_events.weights(tx),
         )
         return _Beginning(version, pool)
 

@@ -22,6 +22,8 @@ def topic_strategy(settings: Settings, spend: Spend, pool: TopicPool) -> Strateg
         more["bad_votes"] = settings.bad_votes_needed
     if pool.prior and "prior" in taken:
         more["prior"] = pool.prior
+    if pool.weights and "weights" in taken:
+        more["weights"] = {name: min(1.0, weight) for name, weight in pool.weights.items()}
     seed, cap = (
         settings.seed,
         max(1, settings.cap),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.runners.weighing import keep_weights
 from duelpool.campaign.views.idle import session_ending
 from duelpool.errors import DuelpoolError
 from duelpool.judges.live import JudgeAction, JudgeError, LiveJudge, Sheet
@@ -238,6 +239,8 @@ def in_turns(sessions: Iterable[JudgingSession], limit: int | None = None) -> Se
                 return total
             if session.once():
                 still.append(session)
+        for campaign in {session.campaign for session in still if session.campaign.settings.weigh_assessors}:
+            keep_weights(campaign)
         # A judge without a question may get one once others have answered.
         at_work = at_work if still else []
     return total
@@ -278,6 +281,8 @@ def work_assignments(
             finished = campaign.finish(assignment.id)
             total.reward += finished.reward
             total.assignments += 1
+            if campaign.settings.weigh_assessors:
+                keep_weights(campaign)
             if leaves and not finished.counted:
                 total.excluded.append(name)
                 break

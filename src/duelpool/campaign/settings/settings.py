@@ -53,8 +53,8 @@ from duelpool.deciders import (
 from duelpool.errors import BadParameter, DuelpoolError, UnknownName
 from duelpool.panels import PanelSettings
 from duelpool.records import Kind, Outcome
-from duelpool.strategies import make_strategy
-from duelpool.strategies.parameters import split_spec
+from duelpool.strategies import STRATEGIES, make_strategy
+from duelpool.strategies.parameters import parameters_of, split_spec
 from duelpool.strategies.schedule import PER_ITEM
 
 _PLAIN = frozenset({Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD})
@@ -65,6 +65,7 @@ _DECIDES_QUESTIONS = "It decides which pairs are asked, and the questions so far
 _IN_ASSIGNMENTS = "Open assignments depend on it."
 _EXCLUDES = "Exclusions so far depend on it."
 _BEFORE, _PAGE, _PAY, _PANEL = "Before judging", "Judging page", "Pay and time", "Panel and completion"
+_COUNTING = "What judgments count"
 _MODELS, _RECORDS = "Languages and models", "Check questions and practice pairs"
 
 
@@ -281,6 +282,14 @@ class Settings:
         effect="Offered, or no longer offered, from the next pair on; earlier answers stay.",
         section=_PAGE,
     )
+    weigh_assessors: Flag = setting(
+        False,
+        "Weigh assessors",
+        "Count a judgment by the chance that its assessor reads before answering, worked out from their votes and test "
+        "pairs. Otherwise each judgment counts once.",
+        effect="Earlier judgments are weighed too, or count once again, from the next look at the campaign on.",
+        section=_COUNTING,
+    )
     reward: FromZero = setting(
         200,
         "Pay per assignment, in cents",
@@ -452,6 +461,12 @@ class Settings:
         strategy = make_strategy(self.strategy, (), seed=self.seed, cap=self.cap, stored=True)
         if not read_spend(self.spend).is_even:
             self._check_spending()
+        name = split_spec(self.strategy)[0]
+        if self.weigh_assessors and "weights" not in parameters_of(STRATEGIES[name]):
+            raise BadParameter(
+                f"The strategy '{name}' counts every judgment once.",
+                remedy="Choose swissfinals, or leave weigh_assessors out.",
+            )
         if self.crossed and (self.judges != "dedicated" or self.stage != "preferences"):
             raise BadParameter(
                 "A crossed study is for dedicated assessors, without stages.",

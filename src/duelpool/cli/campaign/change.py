@@ -4,6 +4,7 @@ from typing import Annotated, Literal, cast, get_args
 
 import typer
 
+from duelpool.campaign.runners.weighing import keep_weights
 from duelpool.campaign.settings.changes import changes
 from duelpool.campaign.settings.file import read_changes
 from duelpool.cli.opening import audit_entry, opened
@@ -39,6 +40,7 @@ def change(
             after = read_changes(settings, campaign.settings)
             names = ", ".join(each.name for each in changes(campaign.settings, after))
             campaign.change(after, also=audit_entry(campaign, "settings", changed=names or "nothing"))
+            keep_weights(campaign)
             typer.echo(f"Campaign {campaign.name} has the settings of {shown_name(settings)} from now on.")
         if state is not None:
             campaign.set_state(cast("State", state), also=audit_entry(campaign, "state", state=state))

@@ -20,6 +20,7 @@ from duelpool.campaign.runners.judging_session import (
     work_assignments,
 )
 from duelpool.campaign.runners.llm_session import LlmSession
+from duelpool.campaign.runners.weighing import keep_weights
 from duelpool.campaign.views import summaries
 from duelpool.campaign.views.status import status
 from duelpool.cli.campaign.llm import LLMOptions
@@ -333,6 +334,7 @@ def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
     left = max(0, now.total("expected") - now.total("judgments"))
     with progress_bar("Judging", left if limit is None else min(left, limit)) as advance:
         yield advance
+    keep_weights(campaign)
     summaries.keep_up(campaign)
 
 

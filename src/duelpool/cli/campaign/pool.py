@@ -110,6 +110,9 @@ def pool(
         int | None,
         typer.Option(min=1, help="With --spend: judgments in all. Default: what spending evenly would take."),
     ] = None,
+    weigh_assessors: Annotated[
+        bool, typer.Option(help=SETTINGS["weigh_assessors"].about.help)
+    ] = DEFAULTS.weigh_assessors,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
     ] = False,
@@ -203,6 +206,7 @@ def pool(
         strategy=strategy or default_strategy(goal),
         spend=spend,
         spend_judgments=judgments,
+        weigh_assessors=weigh_assessors,
         seed=seed,
         judges=cast("Judges", judges),
         cap=cap,

@@ -62,6 +62,7 @@ class Options(BaseModel):
     judges: Judges = DEFAULTS.judges
     cap: Annotated[int, Field(ge=SETTINGS["cap"].least, le=1000)] = DEFAULTS.cap
     tests: Literal["", "auto", "none"] = ""
+    weigh_assessors: bool = DEFAULTS.weigh_assessors
     reward: Amount = DEFAULTS.reward
     fee_percent: Annotated[int, Field(ge=SETTINGS["fee_percent"].least, le=1000)] = DEFAULTS.fee_percent
     budget: Amount | None = DEFAULTS.budget
@@ -98,6 +99,7 @@ class Options(BaseModel):
             seed=self.seed,
             judges=self.judges,
             cap=self.cap,
+            weigh_assessors=self.weigh_assessors,
             reward=self.reward,
             fee_percent=self.fee_percent,
             budget=self.budget,
@@ -124,7 +126,10 @@ class Options(BaseModel):
         return Rules(self.depth, self.thin, self.relevant_from, self.keep_ungraded, self.keep_twins)
 
 
-TICKED = ("keep_ungraded", "keep_twins", "pages", "allow_missing_texts", "allow_missing_questions")
+TICKED = (
+    *("keep_ungraded", "keep_twins", "pages", "allow_missing_texts", "allow_missing_questions"),
+    "weigh_assessors",
+)
 OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost", "spend_judgments")
 STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -133,7 +138,7 @@ STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("allow_missing_texts", "allow_missing_questions"),
         ),
         "judges": (
-            *("judges", "cap", "tests", "reward", "fee_percent", "budget"),
+            *("judges", "cap", "tests", "weigh_assessors", "reward", "fee_percent", "budget"),
             *(
                 "panel",
                 "panel_study",
