@@ -1,6 +1,7 @@
 """The noise of labels: do expected scores and their two intervals hold, where the truth is known?
 
 python benchmarks/labels.py [--trials 1000] [--topics 25 50] [--spreads 0.5 1 1.5] [--labels finals pooled]
+    [--keep FILE] [--nulls]
 
 A trial is a campaign of topics with 16 items each, whose strengths are normal with the given spread. People compare
 them by Bradley-Terry: seven rounds of random pairs, then all pairs of the seven items with most wins. `finals`: the
@@ -11,30 +12,45 @@ again     how often the mean of a second judging lies in the interval "judged ag
 new       how often the true score over all topics lies in the interval "on new topics"
 t         the same for the t-interval of the labels' mean
 pair      how often a paired t-test calls the two equally good runs different (p < .05)
+
+With --nulls, tests of equal runs instead, and how often they reject (p < .05):
+
+again     on these very topics (test "again"): each topic has a double of the same strengths, and two runs of different
+          skill swap their rankings there, so that their means are equal but for the noise of labels
+t, same   the paired t-test on the same topics
+t         the paired t-test of two of seven equally good runs, on new topics
+first     any of the seven can't be first (paired t-tests, corrected)
+settled   any of the seven can't be first, by bets at any time
 """
 
 import argparse
 import json
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
-from duelpool.arrays import Floats, Ints
-from duelpool.comparison import ScoreTable, against_baseline
+from duelpool.arrays import Bools, Floats, Ints
+from duelpool.comparison import AGAIN, ScoreTable, anytime_behind, behind_leader, difference
 from duelpool.files import Run
 from duelpool.leaderboard.noise import label_noise
-from duelpool.leaderboard.possible import JudgedTopic, PossibleTruths
+from duelpool.leaderboard.possible import JudgedTopic, games_of
 from duelpool.measures import RR
 from duelpool.records import Judgment, Outcome
 from duelpool.seeds import rng_for
+from duelpool.strategies.posterior.strengths import StrengthModel
 
 SKILLS = (0.2, 0.46, 0.72, 0.98, 1.24, 1.5, 1.5)
 ITEMS = tuple(f"i{at:02}" for at in range(16))
 FINALISTS = 7
+BLOCK = 50
+ALPHA = 0.05
+
+Cell: TypeAlias = tuple[str, int, float]  # labels, topics, spread
+Trial: TypeAlias = Callable[[int, int, float, bool], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +63,31 @@ class World:
     true: Floats
 
 
-def make_world(rng: np.random.Generator, topics: int, spread: float, pooled: bool) -> World:
-    """Make items and runs, judge them, and judge what decides once more."""
+def make_world(
+    rng: np.random.Generator,
+    topics: int,
+    spread: float,
+    pooled: bool,
+    *,
+    skills: Sequence[float] = SKILLS,
+    doubles: bool = False,
+) -> World:
+    """Make items and runs, judge them, and judge what decides once more.
+
+    With `doubles`, every second topic is like the one before, but for the answers, and runs have changed places there.
+    """
     judged: list[JudgedTopic] = []
-    rankings: list[dict[str, list[tuple[str, float]]]] = [{} for _ in SKILLS]
-    second, true = np.zeros((len(SKILLS), topics)), np.zeros((len(SKILLS), topics))
+    rankings: list[dict[str, list[tuple[str, float]]]] = [{} for _ in skills]
+    second, true = np.zeros((len(skills), topics)), np.zeros((len(skills), topics))
+    strengths, scores = np.zeros(len(ITEMS)), np.zeros((len(skills), len(ITEMS)))
     for at in range(topics):
         name = f"t{at}"
-        strengths = rng.normal(0, spread, len(ITEMS))
-        scores = np.array(SKILLS)[:, None] * strengths / spread + rng.normal(size=(len(SKILLS), len(ITEMS)))
+        if doubles and at % 2:
+            scores = scores[::-1]
+        else:
+            strengths = rng.normal(0, spread, len(ITEMS))
+            noise = rng.normal(size=(len(skills), len(ITEMS)))
+            scores = np.array(skills)[:, None] * strengths / spread + noise
         for own, row in zip(rankings, scores, strict=True):
             own[name] = list(zip(ITEMS, row.tolist(), strict=True))
         reciprocal = 1 / (np.argsort(np.argsort(-scores, axis=1), axis=1) + 1.0)
@@ -96,48 +128,101 @@ def _most_wins(answers: Ints) -> list[int]:
 
 
 def _likeliest(votes: Sequence[Judgment]) -> list[int]:
-    possible = PossibleTruths.of(JudgedTopic("t", (("",),), votes), draws=2)
-    if possible is None:
-        raise ValueError("no votes")
-    fit = max(possible.fits, key=lambda each: each.log_evidence)
-    return [ITEMS.index(possible.items[int(np.argmax(fit.strengths))])]
+    fits = StrengthModel(games_of(votes, {item: at for at, item in enumerate(ITEMS)}), direct=True).fits()
+    return [int(np.argmax(max(fits, key=lambda each: each.log_evidence).strengths))]
 
 
-def measure(trials: int, topics: int, spread: float, pooled: bool, draws: int = 50) -> dict[str, float]:
-    """Return the shares of trials and runs, and the bias of the two means."""
-    kept: dict[str, list[Floats]] = defaultdict(list)
-    for trial in range(trials):
-        rng = rng_for(trial, "noise of labels", topics, str(spread), str(pooled))
-        world = make_world(rng, topics, spread, pooled)
-        noise = label_noise(world.topics, world.runs, RR(), draws=draws, seed=trial)
-        low, high = noise.judged_again().T
-        mean = world.second.mean(axis=1)
-        kept["again"].append((low <= mean) & (mean <= high))
-        kept["true"].append(world.true.mean(axis=1))
-        kept["labels"].append(noise.table.means())
-        kept["expected"].append(noise.expected.means())
-        kept["new"].append(noise.new_topics())
-        kept["t"].append(noise.table.intervals())
-        two = ScoreTable(noise.table.runs[-2:], noise.table.topics, noise.table.values[-2:])
-        kept["pair"].append(np.array(against_baseline(two, two.runs[0])[0].p < 0.05))
-    stacked = {name: np.array(values) for name, values in kept.items()}
-    score = stacked["true"].mean(axis=0)
-    held = {
-        name: (stacked[name][..., 0] <= score) & (score <= stacked[name][..., 1]) for name in ("new", "t")
-    }
+def one_trial(trial: int, topics: int, spread: float, pooled: bool, draws: int = 50) -> dict[str, Any]:
+    """Return the means, the ends of the intervals, and what was tested, in one world."""
+    rng = rng_for(trial, "noise of labels", topics, str(spread), str(pooled))
+    world = make_world(rng, topics, spread, pooled)
+    noise = label_noise(world.topics, world.runs, RR(), draws=draws, seed=trial)
+    two = ScoreTable(noise.table.runs[-2:], noise.table.topics, noise.table.values[-2:])
     return {
-        "again": float(stacked["again"].mean()),
-        "new": float(held["new"].mean()),
-        "new, worst run": float(held["new"].mean(axis=0).min()),
-        "t": float(held["t"].mean()),
-        "bias of labels": float((stacked["labels"] - score).mean()),
-        "bias of expected": float((stacked["expected"] - score).mean()),
-        "error of labels": float(np.sqrt(np.square(stacked["labels"] - stacked["true"]).mean())),
-        "error of expected": float(np.sqrt(np.square(stacked["expected"] - stacked["true"]).mean())),
-        "width of new": float((stacked["new"][..., 1] - stacked["new"][..., 0]).mean()),
-        "width of t": float((stacked["t"][..., 1] - stacked["t"][..., 0]).mean()),
-        "pair": float(stacked["pair"].mean()),
+        "second": world.second.mean(axis=1).tolist(),
+        "true": world.true.mean(axis=1).tolist(),
+        "labels": noise.table.means().tolist(),
+        "expected": noise.expected.means().tolist(),
+        "again": noise.judged_again().tolist(),
+        "new": noise.new_topics().tolist(),
+        "t": noise.table.intervals().tolist(),
+        "p": difference(two, two.runs[0], two.runs[1]).p,
     }
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the shares of trials and runs, and the bias of the two means."""
+    kept = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    score = kept["true"].mean(axis=0)
+
+    def held(ends: str, value: Floats) -> Bools:
+        return np.asarray((kept[ends][..., 0] <= value) & (value <= kept[ends][..., 1]))
+
+    def width(ends: str) -> float:
+        return float((kept[ends][..., 1] - kept[ends][..., 0]).mean())
+
+    new = held("new", score)
+    return {
+        "trials": len(rows),
+        "again": float(held("again", kept["second"]).mean()),
+        "new": float(new.mean()),
+        "new, worst run": float(new.mean(axis=0).min()),
+        "t": float(held("t", score).mean()),
+        "bias of labels": float((kept["labels"] - score).mean()),
+        "bias of expected": float((kept["expected"] - score).mean()),
+        "error of labels": float(np.sqrt(np.square(kept["labels"] - kept["true"]).mean())),
+        "error of expected": float(np.sqrt(np.square(kept["expected"] - kept["true"]).mean())),
+        "width of new": width("new"),
+        "width of t": width("t"),
+        "pair": float((kept["p"] < ALPHA).mean()),
+    }
+
+
+def one_null(trial: int, topics: int, spread: float, pooled: bool, draws: int = 50) -> dict[str, Any]:
+    """Return what tests say of equal runs: on the same topics, and on new ones."""
+    rng = rng_for(trial, "equal runs", topics, str(spread), str(pooled))
+    same = make_world(rng, topics + topics % 2, spread, pooled, skills=(SKILLS[1], SKILLS[4]), doubles=True)
+    noisy = label_noise(same.topics, same.runs, RR(), draws=draws, seed=trial, again_only=True).table
+    equal = make_world(rng, topics, spread, pooled, skills=(SKILLS[3],) * len(SKILLS))
+    table = ScoreTable(tuple(run.name for run in equal.runs), tuple(each.topic for each in equal.topics),
+                       equal.second, limits=(0.0, 1.0))  # fmt: skip
+    one, other = table.runs[:2]
+    return {
+        "again": difference(noisy, noisy.runs[0], noisy.runs[1], AGAIN).p < ALPHA,
+        "t, same": difference(noisy, noisy.runs[0], noisy.runs[1]).p < ALPHA,
+        "t": difference(table, one, other).p < ALPHA,
+        "first": bool(behind_leader(table, ALPHA)),
+        "settled": bool(anytime_behind(table, ALPHA)),
+    }
+
+
+def null_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the shares of trials in which each test rejected."""
+    return {"trials": len(rows), **{name: float(np.mean([row[name] for row in rows])) for name in rows[0]}}
+
+
+def measured(
+    cells: Sequence[Cell], trials: int, file: Path | None = None, one: Trial = one_trial
+) -> dict[Cell, list[dict[str, Any]]]:
+    """Return the trials of each cell: those that the file has, and the missing ones, which are added to it."""
+    done: dict[Cell, dict[int, dict[str, Any]]] = {cell: {} for cell in cells}
+    for line in file.read_text().splitlines() if file is not None and file.exists() else ():
+        row = json.loads(line)
+        cell = (row["labels"], row["topics"], row["spread"])
+        if cell in done and row["kind"] == one.__name__:
+            done[cell][row["trial"]] = row["figures"]
+    for start in range(0, trials, BLOCK):
+        for cell in cells:
+            for trial in range(start, min(start + BLOCK, trials)):
+                if trial in done[cell]:
+                    continue
+                labels, topics, spread = cell
+                figures = done[cell][trial] = one(trial, topics, spread, labels == "pooled")
+                if file is not None:
+                    row = {"kind": one.__name__, "labels": labels, "topics": topics, "spread": spread}
+                    with file.open("a") as opened:
+                        opened.write(json.dumps({**row, "trial": trial, "figures": figures}) + "\n")
+    return {cell: [rows[trial] for trial in sorted(rows)] for cell, rows in done.items()}
 
 
 def main() -> None:
@@ -149,16 +234,19 @@ def main() -> None:
     reading.add_argument("--topics", type=int, nargs="+", default=[25, 50])
     reading.add_argument("--spreads", type=float, nargs="+", default=[0.5, 1.0, 1.5])
     reading.add_argument("--labels", nargs="+", choices=("finals", "pooled"), default=["finals", "pooled"])
+    reading.add_argument("--nulls", action="store_true", help="tests of equal runs")
+    reading.add_argument("--keep", type=Path, help="a file of trials, to go on from and to add to")
     reading.add_argument("--json", type=Path)
     asked = reading.parse_args()
+    one, made = (one_null, null_summary) if asked.nulls else (one_trial, summary)
     rows = []
-    for labels in asked.labels:
-        for topics in asked.topics:
-            for spread in asked.spreads:
-                shares = measure(asked.trials, topics, spread, labels == "pooled")
-                rows.append({"labels": labels, "topics": topics, "spread": spread, **shares})
-                figures = "  ".join(f"{name} {value:.3f}" for name, value in shares.items())
-                print(f"{labels}, {topics} topics, spread {spread:g}: {figures}", flush=True)
+    for topics in asked.topics:
+        cells = [(labels, topics, spread) for labels in asked.labels for spread in asked.spreads]
+        for (labels, _, spread), own in measured(cells, asked.trials, asked.keep, one).items():
+            shares = made(own)
+            rows.append({"labels": labels, "topics": topics, "spread": spread, **shares})
+            figures = "  ".join(f"{name} {value:.3f}" for name, value in shares.items())
+            print(f"{labels}, {topics} topics, spread {spread:g}: {figures}", flush=True)
     if asked.json is not None:
         asked.json.write_text(json.dumps(rows, indent=1))
 

@@ -7,6 +7,8 @@ a topic and round. There is a look after every judgment, and topics count as `du
 once they are done, in the order of completion. In null campaigns each topic's two rankings swap their names by a coin.
 With DUELPOOL_DATA, pairs of real runs of TREC-8 and TREC DL 2021 are looked at after every topic, topics drawn with
 replacement: with names swapped by a coin (null), and as they are, beside the topics that a paired t-test needs.
+Skewed differences have a mean of 0, but most topics favour one run: there a look after every topic, and for comparison
+one paired t-test at the last.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from duelpool.arrays import Floats, Ints
-from duelpool.comparison import ANYTIME, AnytimeMethod, BetSequence, topics_needed
+from duelpool.comparison import ANYTIME, TESTS, AnytimeMethod, BetSequence, topics_needed
 from duelpool.evaluation import evaluate
 from duelpool.records import Judgment, Outcome
 from duelpool.seeds import rng_for
@@ -26,6 +28,7 @@ from duelpool.strategies.difference import RankingDifference
 ALPHA = 0.05
 LIBRARY = 2000  # different topics, from which campaigns are drawn
 ITEMS = "abcdefgh"
+SKEWED = {"1 topic in 20 much better": 0.05, "1 topic in 10": 0.1, "1 topic in 5": 0.2, "exponential": None}
 REAL = (
     ("trec8", "trec8.qrels.gz", "runs-top100", "AP"),
     ("dl21", "qrels.dl21-passage.txt", "runs", "nDCG@10"),
@@ -65,6 +68,25 @@ def null_campaigns(gaps: Floats, counts: Ints, campaigns: int, topics: int, meth
             (BetSequence.of(values, limits=(-1, 1), method=method).p_values() <= ALPHA).any(axis=1).sum()
         )
     return ever / campaigns
+
+
+def skewed_campaigns(rare: float | None, campaigns: int, topics: int) -> dict[str, float]:
+    """Return how often equal means of skewed differences are called different: by bets at any look, and by one t-test.
+
+    A share of `rare` topics is 1 - rare, all others are -rare; None: exponential with a mean of .2, at most 1, centred.
+    """
+    wrong = dict.fromkeys((*ANYTIME, "one t-test"), 0)
+    for start in range(0, campaigns, 1000):
+        rng = rng_for(1, "skewed campaigns", topics, str(rare), start)
+        shape = (min(1000, campaigns - start), topics)
+        if rare is None:
+            values = np.minimum(rng.exponential(0.2, shape), 1.0) - 0.2 * (1 - np.exp(-5.0))
+        else:
+            values = np.where(rng.random(shape) < rare, 1 - rare, -rare)
+        for method in ANYTIME:
+            wrong[method] += int(np.isfinite(stops(values, method)).sum())
+        wrong["one t-test"] += sum(TESTS["t"](row, 1, rng)[1] < ALPHA for row in values)
+    return {name: count / campaigns for name, count in wrong.items()}
 
 
 def stops(values: Floats, method: AnytimeMethod) -> Floats:
@@ -153,6 +175,14 @@ def main() -> None:
         }
         for topics in (50, 200)
         for method in ANYTIME
+    ]
+    rows += [
+        {
+            "data": f"skewed, {name}, {topics} topics",
+            **skewed_campaigns(rare, asked.campaigns, topics),
+        }
+        for name, rare in SKEWED.items()
+        for topics in (50, 200)
     ]
     if "DUELPOOL_DATA" in os.environ:
         rows += measure_real(Path(os.environ["DUELPOOL_DATA"]), asked.campaigns)

@@ -17,6 +17,7 @@ from duelpool.comparison import (
     ScoreTable,
     anytime_behind,
     anytime_difference,
+    anytime_means,
 )
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
@@ -195,6 +196,27 @@ def test_runs_that_are_behind_are_those_that_others_beat() -> None:
     assert anytime_behind(table(base)) == set()
     pair = anytime_difference(three, "run0", "run2", alpha=0.05 / 3)
     assert pair.p < 0.05 / 3
+
+
+def test_intervals_of_means_hold_at_every_look_and_shrink_with_topics() -> None:
+    rng = rng_for(9, "means")
+    scores = 1 / np.minimum(rng.geometric(0.35, (400, 120)), 20)
+    truth = float((0.35 * 0.65 ** np.arange(19) / np.arange(1, 20)).sum() + 0.65**19 / 20)
+    out, wide = np.zeros(400, dtype=bool), []
+    for count in range(10, 121, 10):
+        low, high = anytime_means(table(*scores[:, :count])).T
+        assert (low >= 0).all()
+        assert (high <= 1).all()
+        out |= (truth < low) | (high < truth)
+        wide.append(float((high - low).mean()))
+    assert out.mean() <= 0.05
+    assert (np.diff(wide) < 0).all()
+    scaled = anytime_means(table(*(10 * scores[:3] - 4), limits=(-4.0, 6.0)))
+    assert scaled == pytest.approx(10 * anytime_means(table(*scores[:3])) - 4)
+    with pytest.raises(BadParameter, match="lowest and a highest value"):
+        anytime_means(table([1.0, 2.0], limits=(0.0, np.inf)))
+    with pytest.raises(BadParameter, match="weigh differently"):
+        anytime_means(replace(table([0.1, 0.2]), weights=np.array([1.0, 2.0])))
 
 
 def looks(values: Floats, method: AnytimeMethod) -> Bools:

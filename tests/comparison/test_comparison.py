@@ -1,6 +1,7 @@
 """Comparison of runs and measures: each statistic against scipy's or against its plain definition."""
 
 import math
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from duelpool.comparison import (
+    AGAIN,
     CORRECTIONS,
     TESTS,
     ScoreTable,
@@ -194,6 +196,9 @@ def test_doubts_name_skewed_differences_on_few_topics_and_unalike_runs() -> None
     rng = rng_for(2, "doubts")
     skewed = table_of((rng.exponential(1, 20) ** 2).tolist(), [0.0] * 20)
     assert "differences of a and b are skewed on few topics" in doubts(skewed)[0]
+    many = table_of(*(row * 10 for row in skewed.values.tolist()))
+    assert doubts(many) == doubts(many, "bounded") == []
+    assert "are skewed, which symmetric bets take for a difference" in doubts(many, "symmetric")[0]
     even = table_of(*rng.normal(0, 1, (2, 20)).tolist())
     assert doubts(even) == []
     unalike = table_of(*(rng.normal(0, 1, (3, 20)) * [[1], [1], [6]]).tolist())
@@ -370,3 +375,23 @@ def test_leaving_a_group_out_removes_its_unique_documents() -> None:
         leave_group_out(qrels, [other], {}, P(2))
     with pytest.raises(BadParameter, match="depth is 1 or more"):
         leave_group_out(qrels, [other], {"b1": "B"}, P(2), depth=0)
+
+
+def test_the_test_on_the_same_topics_is_the_gap_over_the_noise_of_labels() -> None:
+    table = table_of([0.9, 0.8, 0.4], [0.5, 0.4, 0.3], [0.5, 0.4, 0.3])
+    noise = np.array([[0.02, 0.005, 0.005], [0.005, 0.01, 0.01], [0.005, 0.01, 0.01]])
+    noisy = replace(table, noise=noise)
+    one = difference(noisy, "a", "b", AGAIN)
+    assert one.mean == pytest.approx(0.3)
+    assert one.statistic == pytest.approx(0.3 / math.sqrt(0.02 + 0.01 - 2 * 0.005))
+    assert one.p == pytest.approx(2 * stats.t.sf(one.statistic, 2))
+    assert difference(noisy, "b", "c", AGAIN).p == 1.0  # the same labels move both alike
+    assert [each.p for each in all_pairs(noisy, AGAIN)] == pytest.approx([one.p, one.p, 1.0])
+    assert [each.p_corrected for each in against_baseline(noisy, "a", AGAIN, "holm")] == pytest.approx(
+        [2 * one.p, 2 * one.p]
+    )
+    assert doubts(noisy, AGAIN) == []
+    with pytest.raises(BadParameter, match="Labels alone"):
+        difference(table, "a", "b", AGAIN)
+    with pytest.raises(BadParameter, match="Labels alone"):
+        difference(noisy.only([0, 1]), "a", "b", AGAIN)  # the noise is that of all topics

@@ -24,6 +24,9 @@ from duelpool.cli.evaluation.power import power
 from duelpool.comparison import (
     against_baseline,
     all_pairs,
+    anytime_behind,
+    anytime_difference,
+    anytime_means,
     kendall_tau,
     leave_group_out,
     measure_agreement,
@@ -644,3 +647,40 @@ def test_intervals_of_shares_stay_between_0_and_1() -> None:
     assert rr.high == 1
     assert dcg.high is not None
     assert dcg.high > 1
+
+
+def test_at_any_time_topics_count_in_the_order_of_their_last_judgments(folder: Path, tmp_path: Path) -> None:
+    """The order of topics in the file decides which looks there were; so a file that only grows keeps its looks."""
+    lines = (folder / "qrels.txt").read_text().splitlines(keepends=True)
+    turned = tmp_path / "turned.txt"
+    turned.write_text("".join(sorted(lines, key=lambda line: -int(line.split()[0]))))
+    scores = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10")
+    table = scores.tables["nDCG@10"]
+    for qrels, topics in ((folder / "qrels.txt", TOPICS), (turned, TOPICS[::-1])):
+        ordered = table.only([table.topics.index(topic) for topic in topics])
+        call = (
+            qrels,
+            folder / "runs",
+            "-m",
+            "nDCG@10",
+            "--any-time",
+            "--baseline",
+            "poor",
+            "--correct",
+            "bonferroni",
+        )
+        rows = {row["run"]: row for row in rows_of(called(*call, "--json"))}
+        ends = dict(zip(table.runs, anytime_means(ordered).tolist(), strict=True))
+        for run in table.runs:
+            assert [rows[run]["low"], rows[run]["high"]] == pytest.approx(ends[run])
+            assert rows[run]["could_be_first"] == (run not in anytime_behind(ordered))
+        assert rows["great"]["p"] == pytest.approx(anytime_difference(ordered, "great", "poor").p)
+        assert rows["great"]["p_corrected"] == pytest.approx(min(1, 3 * rows["great"]["p"]))
+        assert "p" not in rows["poor"]
+    bounded = {row["run"]: row for row in rows_of(called(*call, "--bets", "bounded", "--json"))}
+    assert bounded["great"]["p"] != rows["great"]["p"]
+    assert "could be first, at every look: great" in called(*call).output
+    for more in (("--ci", "t"), ("--test", "wilcoxon"), ("--report", "pairs")):
+        refused = called(*call, *more)
+        assert isinstance(refused.exception, BadParameter)
+        assert "intervals and tests of its own" in str(refused.exception)

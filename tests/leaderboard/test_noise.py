@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.labels import measure
+from benchmarks.labels import measured, summary
 from scipy.stats import kendalltau
 from typer.testing import CliRunner
 
@@ -153,7 +153,8 @@ def test_topics_that_a_run_lacks_have_no_part_in_its_noise() -> None:
 @pytest.mark.parametrize("labels", ["finals", "pooled"])
 def test_both_intervals_hold_as_often_as_stated_and_equal_runs_differ_by_chance(labels: str) -> None:
     """80 campaigns of 25 topics, seven runs each; `benchmarks/labels.py` has 1,000 and other spreads."""
-    shares = measure(80, 25, 1.0, labels == "pooled", draws=40)
+    cell = (labels, 25, 1.0)
+    shares = summary(measured([cell], 80)[cell])
     assert 0.92 <= shares["again"] <= 0.985
     assert 0.89 <= shares["new"] <= 0.98
     assert abs(shares["bias of expected"]) < 0.03
@@ -273,3 +274,68 @@ def test_labels_alone_have_no_such_figures_and_their_intervals_say_so(tmp_path: 
         in CliRunner().invoke(app, ["evaluate", *files, "-m", "RR", "--ci", "t"]).output
     )
     assert "noisy" not in CliRunner().invoke(app, ["evaluate", *files, "-m", "RR"]).output
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """A campaign of six topics; "good" and "same" rank the best high, "poor" low; the last topic isn't done."""
+    store = tmp_path / "campaign.db"
+    names = ("six", "five", "four", "three", "two", "one")
+    runs = [ranked("good", "abcdef", names), ranked("same", "abcdfe", names), ranked("poor", "fedcba", names)]
+    with open_store(store, create=True) as opened:
+        campaign = make_campaign(opened, [Pool(topic, ITEMS) for topic in names], strategy="prefbest")
+        keep_runs(campaign, runs)
+        judge_all(campaign)
+    return store
+
+
+def test_runs_of_a_campaign_are_tested_on_the_same_topics(judged: Path) -> None:
+    asked = ["evaluate", str(judged), "-m", "RR", "-m", "ppref", "--test", "again"]
+    told = CliRunner().invoke(app, [*asked, "--baseline", "good", "--correct", "holm", "--json"])
+    assert told.exit_code == 0, told.output
+    rows = {(row["run"], row["measure"]): row for row in json.loads(told.stdout)}
+    assert rows["poor", "RR"]["p"] < 0.05
+    assert rows["poor", "RR"]["p_corrected"] == pytest.approx(2 * rows["poor", "RR"]["p"])
+    assert rows["same", "RR"]["p"] > 0.05
+    assert "p" not in rows["good", "RR"]
+    assert "p" not in rows["poor", "ppref"]
+    assert "again test (these topics, labels judged again), correction holm" in told.stderr
+    assert "ppref: no test" in told.stderr
+    told = CliRunner().invoke(app, [*asked[:4], "--test", "again", "--report", "pairs", "--json"])
+    assert told.exit_code == 0, told.output
+    pairs = {(row["a"], row["b"]): row["p"] for row in json.loads(told.stdout)}
+    assert pairs["good", "poor"] == pytest.approx(rows["poor", "RR"]["p"])
+    (judged.parent / "qrels.txt").write_text("one 0 a 1\n")
+    for store, more, problem in (
+        (judged.parent / "qrels.txt", [], "Labels alone don't tell"),
+        (judged, ["--any-time"], "--any-time makes intervals and tests of its own"),
+    ):
+        told = CliRunner().invoke(app, ["evaluate", str(store), *asked[2:], *more])
+        assert told.exit_code == 2
+        assert problem in told.output
+
+
+def test_other_judgings_alone_have_the_same_noise_as_with_expected_scores() -> None:
+    topics = [JudgedTopic(name, (("a",),), round_robin(), round_robin()) for name in ("t", "u")]
+    runs = [ranked("good", "abcdef", ("t", "u")), ranked("poor", "fedcba", ("t", "u"))]
+    whole, again = (label_noise(topics, runs, RR(), again_only=only) for only in (False, True))
+    assert again.covariance == pytest.approx(whole.covariance)
+    assert again.table.means() == pytest.approx(again.expected.means())
+
+
+def test_a_campaign_says_who_could_be_first_at_every_look(judged: Path) -> None:
+    asked = ["evaluate", str(judged), "-m", "RR", "-m", "DCG@3", "--any-time", "--baseline", "good"]
+    told = CliRunner().invoke(app, [*asked, "--json"])
+    assert told.exit_code == 0, told.output
+    rows = {(row["run"], row["measure"]): row for row in json.loads(told.stdout)}
+    assert rows["good", "RR"]["could_be_first"] is True
+    for run in ("good", "same", "poor"):
+        one = rows[run, "RR"]
+        assert 0 <= one["low"] <= one["value"] <= one["high"] <= 1
+        assert one["high"] - one["low"] > 0.2  # six topics say little, at every look
+        assert "low" not in rows[run, "DCG@3"]
+    assert "RR: could be first, at every look: good" in told.stderr
+    assert "DCG@3: no interval at every look" in told.stderr
+    assert {"could_be_first", "low"} < set(
+        CliRunner().invoke(app, [*asked, "--format", "csv"]).stdout.split("\n")[0].split(",")
+    )

@@ -7,6 +7,7 @@ from duelpool.comparison.anytime import (
     BetSequence,
     anytime_behind,
     anytime_difference,
+    anytime_means,
 )
 from duelpool.comparison.orderings import (
     MeasureAgreement,
@@ -27,6 +28,7 @@ from duelpool.comparison.power import (
 )
 from duelpool.comparison.scores import IntervalMethod, ScoreTable
 from duelpool.comparison.significance import (
+    AGAIN,
     CORRECTIONS,
     TESTS,
     TUKEY,
@@ -44,6 +46,7 @@ from duelpool.comparison.significance import (
 )
 
 __all__ = [
+    "AGAIN",
     "ANYTIME",
     "CORRECTIONS",
     "TESTS",
@@ -62,6 +65,7 @@ __all__ = [
     "all_pairs",
     "anytime_behind",
     "anytime_difference",
+    "anytime_means",
     "anytime_topics",
     "behind_leader",
     "corrected",

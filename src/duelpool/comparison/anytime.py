@@ -162,6 +162,26 @@ def difference_limits(table: ScoreTable) -> tuple[float, float]:
     return -span, span
 
 
+def _refuse_weights(table: ScoreTable) -> None:
+    if table.weights.size and np.ptp(table.weights) > 0:
+        raise BadParameter(
+            "Comparisons at any time count all topics alike, and here topics weigh differently.",
+            remedy="Leave the weights out, or choose a test for a number of topics that is fixed in advance.",
+        )
+
+
+def anytime_means(table: ScoreTable, alpha: float = 0.05) -> Floats:
+    """Return a low and a high end of each run's mean, right at every look; topics count in the table's order.
+
+    By bounded bets, so the measure needs a lowest and a highest value. A run without a topic has the limits.
+    """
+    _refuse_weights(table)
+    centre, half = sum(table.limits) / 2, (table.limits[1] - table.limits[0]) / 2
+    bets = BetSequence.of(table.values - centre, limits=(-half, half), method="bounded", alpha=alpha)
+    ends: Floats = np.column_stack(bets.bounds(alpha)) + centre
+    return ends
+
+
 def anytime_difference(
     table: ScoreTable, a: str, b: str, *, method: AnytimeMethod = "symmetric", alpha: float = 0.05
 ) -> AnytimeDifference:
@@ -169,11 +189,7 @@ def anytime_difference(
 
     The order must be that in which topics arrive, the same at each look, and must not depend on who wins them.
     """
-    if table.weights.size and np.ptp(table.weights) > 0:
-        raise BadParameter(
-            "Comparisons at any time count all topics alike, and here topics weigh differently.",
-            remedy="Leave the weights out, or choose a test for a number of topics that is fixed in advance.",
-        )
+    _refuse_weights(table)
     gaps = table.row(a) - table.row(b)
     gaps = gaps[~np.isnan(gaps)]
     limits = difference_limits(table)

@@ -16,13 +16,17 @@ IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """A value per run and topic, nan where a run has none; topics may weigh differently in the means."""
+    """A value per run and topic, nan where a run has none; topics may weigh differently in the means.
+
+    `noise`, where it is known: covariances of the runs' means over judgings of these very topics.
+    """
 
     runs: tuple[str, ...]
     topics: tuple[str, ...]
     values: Floats  # a row per run, a column per topic
     weights: Floats = field(default_factory=lambda: np.zeros(0))  # per topic; empty: all weigh the same
     limits: tuple[float, float] = (-np.inf, np.inf)  # of the measure's values: no interval goes beyond
+    noise: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.runs), len(self.topics)):

@@ -1,5 +1,6 @@
 """Paired tests of runs over topics, corrections for many tests, and effect sizes."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,6 +25,8 @@ ENOUGH_TOPICS = 50  # from here on skewed differences hardly matter
 UNALIKE = 4.0
 TUKEY = "tukey"
 """The test that isn't paired: it looks at all runs at once, and its p-values allow for that already."""
+AGAIN = "again"
+"""The test on these very topics: could the difference be one of noisy labels alone? It needs a table with `noise`."""
 
 PairedTest: TypeAlias = Callable[[Floats, int, np.random.Generator], tuple[float, float]]
 """Takes differences, rounds and a generator; returns the statistic and the two-sided p-value."""
@@ -191,6 +194,8 @@ def difference(
     table: ScoreTable, a: str, b: str, test: str = "t", *, rounds: int = 10_000, seed: int = 0
 ) -> Difference:
     """Test whether two runs differ; with fewer than two shared topics there is no result (p is nan)."""
+    if test == AGAIN:
+        return _judged_again(table, a, b)
     if test not in TESTS:
         raise UnknownName("test", test, TESTS)
     if rounds < 1:
@@ -204,6 +209,30 @@ def difference(
     spread = float(gaps.std(ddof=1))
     effect = float(gaps.mean()) / spread if spread else (0.0 if not gaps.any() else np.inf)
     return Difference(a, b, len(gaps), float(gaps.mean()), effect, statistic, p, p)
+
+
+def _judged_again(table: ScoreTable, a: str, b: str) -> Difference:
+    """Test whether the means on these topics differ by more than the noise of their labels."""
+    import scipy
+
+    if table.noise is None:
+        raise BadParameter(
+            "Labels alone don't tell how noisy they are.",
+            remedy="Evaluate a campaign, which has the answers; or choose another test.",
+        )
+    count = int(np.count_nonzero(~np.isnan(table.row(a) - table.row(b))))
+    one, other = table.runs.index(a), table.runs.index(b)
+    means, both = table.means(), table.noise
+    gap = float(means[one] - means[other])
+    error = float(np.sqrt(max(0.0, both[one, one] + both[other, other] - 2 * both[one, other])))
+    if count < 2 or not np.isfinite(gap):
+        return Difference(a, b, count, gap, np.nan, np.nan, np.nan, np.nan)
+    if error > 1e-12:
+        statistic = gap / error
+        p = float(2 * scipy.stats.t.sf(abs(statistic), len(table.topics) - 1))
+    else:
+        statistic, p = _of_equal_differences(gap, count)
+    return Difference(a, b, count, gap, statistic / np.sqrt(count), statistic, p, p)
 
 
 def against_baseline(
@@ -275,7 +304,10 @@ def _all_corrected(differences: list[Difference], correction: str) -> list[Diffe
 
 
 def doubts(table: ScoreTable, test: str = "t", baseline: str | None = None) -> list[str]:
-    """Return where p may be too small: skewed differences on few topics; for Tukey's test, runs that vary unalike."""
+    """Return where p may be too small: skewed differences on few topics; for Tukey's test, runs that vary unalike.
+
+    Symmetric bets, as a test, take differences as symmetric: with skewed ones more topics don't help.
+    """
     if test == TUKEY:
         values = table.complete().values
         if min(values.shape) < 2:
@@ -291,12 +323,17 @@ def doubts(table: ScoreTable, test: str = "t", baseline: str | None = None) -> l
         return [
             f"Tukey's test takes all differences to vary alike, but one varies {ratio}: p may be too small"
         ]
+    if test in (AGAIN, "bounded"):
+        return []
+    bets = test == "symmetric"
     pairs = combinations(table.runs, 2) if baseline is None else ((baseline, run) for run in table.runs)
-    skewed = [f"{a} and {b}" for a, b in pairs if _is_skewed(table.row(a) - table.row(b))]
+    most = sys.maxsize if bets else ENOUGH_TOPICS
+    skewed = [f"{a} and {b}" for a, b in pairs if _is_skewed(table.row(a) - table.row(b), most=most)]
     if not skewed:
         return []
     more = f" and {len(skewed) - 1} more pairs" if len(skewed) > 1 else ""
-    return [f"the differences of {skewed[0]}{more} are skewed on few topics: p may be too small"]
+    why = ", which symmetric bets take for a difference" if bets else " on few topics: p may be too small"
+    return [f"the differences of {skewed[0]}{more} are skewed{why}"]
 
 
 def interval_doubts(table: ScoreTable) -> list[str]:
@@ -317,9 +354,9 @@ def interval_doubts(table: ScoreTable) -> list[str]:
     return [f"the scores of {odd[0]}{more} are equal or skewed on few topics: intervals may be too short"]
 
 
-def _is_skewed(gaps: Floats, limit: float = SKEWED) -> bool:
+def _is_skewed(gaps: Floats, limit: float = SKEWED, most: int = ENOUGH_TOPICS) -> bool:
     known = gaps[~np.isnan(gaps)]
-    if not 2 < len(known) < ENOUGH_TOPICS:
+    if not 2 < len(known) < most:
         return False
     off = known - known.mean()
     spread = float(np.sqrt(np.mean(off**2)))

@@ -212,5 +212,7 @@ def _at_any_time(
     )
     scores = {side: {each.topic: getattr(each.verdict, side) for each in done} for side in ("a", "b")}
     limits = (-np.inf, np.inf) if compared.measure.startswith("DCG") else (0.0, 1.0)
-    found = anytime_difference(replace(ScoreTable.of(scores), limits=limits), "a", "b", method=method)
-    return replace(compared, any_time=replace(found, a=compared.a, b=compared.b))
+    table = replace(ScoreTable.of(scores), limits=limits)
+    found = anytime_difference(table, "a", "b", method=method)
+    doubt = compared.doubt or "".join(doubts(table, method))
+    return replace(compared, any_time=replace(found, a=compared.a, b=compared.b), doubt=doubt)

@@ -149,7 +149,7 @@ def gate(
     ((_, table),) = evaluation.tables.items()
     table = table.complete()
     if any_time is not None:
-        arrived = _arrival(truths) if order is None else order
+        arrived = arrival(truths) if order is None else order
         table = table.only(sorted(range(len(table.topics)), key=lambda at: arrived.get(table.topics[at], -1)))
     names = (old.name, new.name) if old.name != new.name else (f"{old.name} (old)", f"{new.name} (new)")
     found = gate_of(
@@ -183,10 +183,7 @@ def gate_of(
     else:
         always = anytime_difference(table, "new", "old", method=any_time, alpha=alpha)
         low, high = (end if math.isfinite(end) else None for end in (always.low, always.high))
-        method, notes = (
-            f"{any_time}, {1 - alpha:.0%} at any time",
-            doubts(table) if any_time == "symmetric" else [],
-        )
+        method, notes = f"{any_time}, {1 - alpha:.0%} at any time", doubts(table, any_time)
     verdict: Verdict = "inconclusive"
     if low is not None and low > -min_effect:
         verdict = "pass"
@@ -259,7 +256,7 @@ def _judged_topics(truths: Sequence[Record]) -> list[str]:
     ]
 
 
-def _arrival(truths: Sequence[Record]) -> dict[str, int]:
+def arrival(truths: Sequence[Record]) -> dict[str, int]:
     """Return the place of each topic's last judgment."""
     topics = [topic for truth in truths for topic in truth.frame.get_column("topic").to_list()]
     return {topic: at for at, topic in enumerate(topics)}

@@ -31,6 +31,7 @@ class Row:
 
     `expected` is the score that is expected by the truth behind noisy labels, `new_low` and `new_high` its interval on
     new topics; `again_low` and `again_high` say where the mean falls if the same topics are judged again.
+    `could_be_first` is told of looks at any time.
     """
 
     run: str
@@ -48,6 +49,7 @@ class Row:
     again_high: float | None = None
     new_low: float | None = None
     new_high: float | None = None
+    could_be_first: bool | None = None
 
     def labelled(self, label: RunLabel) -> "Row":
         """Return the row with the run's tag and file."""
@@ -170,10 +172,12 @@ class Evaluation(Tabular):
         numbers = dict.fromkeys(("value", "low", "high", "p", "p_corrected"), pl.Float64)
         names = dict.fromkeys(("tag", "file"), pl.String)
         noisy = dict.fromkeys(("expected", "again_low", "again_high", "new_low", "new_high"), pl.Float64)
-        frame = pl.DataFrame([asdict(row) for row in rows], schema={**kinds, **numbers, **names, **noisy})
+        first = {"could_be_first": pl.Boolean}
+        schema = {**kinds, **numbers, **names, **noisy, **first}
+        frame = pl.DataFrame([asdict(row) for row in rows], schema=schema)
         silent = [
             name
-            for name in (*numbers, *names, *noisy)
+            for name in (*numbers, *names, *noisy, *first)
             if name != "value" and frame.get_column(name).null_count() == len(rows)
         ]
         return frame.drop(silent)

@@ -10,8 +10,9 @@ The expected score of a topic is the mean of the scores by its possible truths, 
 ranking tell them (`possible`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy  # its parts are loaded when they are used
@@ -19,11 +20,12 @@ import scipy  # its parts are loaded when they are used
 from duelpool.arrays import Bools, Floats, Indices
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.reading import kept_levels, read_topic, topics_of
-from duelpool.comparison import ScoreTable
+from duelpool.comparison import AGAIN, ScoreTable, against_baseline
 from duelpool.errors import BadParameter
 from duelpool.evaluation import Evaluation
 from duelpool.evaluation.result import ExpectedScores
 from duelpool.files import Preferences, Run
+from duelpool.files.run_names import find_run
 from duelpool.leaderboard.possible import (
     DRAWS,
     FEW_DRAWS,
@@ -41,18 +43,26 @@ from duelpool.records import Judgment
 from duelpool.store import Reading
 from duelpool.strategies.posterior.strengths import SPREADS
 
-AGAIN = "again"
-"""The name of the intervals of a second judging, beside those of `evaluate`."""
+NoisePart: TypeAlias = Literal["expected", "interval", "test"]
+"""What an evaluation gets: expected scores with both intervals; "judged again" as the interval, and as the test."""
+
+EXPECTED: tuple[NoisePart, ...] = ("expected",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelNoise:
     """The scores of runs by the labels, and those that are expected by the truth behind them."""
 
-    table: ScoreTable  # by the labels
+    table: ScoreTable  # by the labels, with the noise of its means
     expected: ScoreTable
-    covariance: Floats  # of the means by the labels, over judgings of the same topics
     errors: Floats  # standard errors of the expected means, over topics and labels
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariances of the means by the labels, over judgings of the same topics."""
+        if self.table.noise is None:
+            raise ValueError("a table of noisy labels without noise")
+        return self.table.noise
 
     def judged_again(self, level: float = 0.95) -> Floats:
         """Return a low and a high end per run: where its mean falls if the same topics are judged again."""
@@ -95,6 +105,12 @@ class DrawnLabels:
         return cls((topic.levels,), np.zeros((1, 2), dtype=np.intp), zeros, np.zeros((runs, 1)), zeros)
 
     @classmethod
+    def again_only(cls, possible: PossibleTruths, runs: int) -> "DrawnLabels":
+        """Draw the labels of two more judgings alone: the true labels count as those that the topic has."""
+        drawn, known = possible.labels_again(), cls.none(possible.topic, runs)
+        return replace(known, outcomes=tuple(possible.outcomes), again=drawn)
+
+    @classmethod
     def of(cls, possible: PossibleTruths, scores: Floats, slopes: Floats, weights: Floats) -> "DrawnLabels":
         """Draw labels; `scores` of the items in each run, `weights` of the parts for each run."""
         again = possible.labels_again()
@@ -106,13 +122,13 @@ class DrawnLabels:
             by_slope = [
                 each @ own / possible.fits[part].spread for each, (part, _) in zip(truths, parts, strict=True)
             ]
-            true.append(possible.true_labels(np.concatenate(truths)))
+            true.extend(truths)
             steeper.append(np.concatenate(by_slope) - slope * own @ own)
             spread.append(
                 np.repeat(possible.spreads[[part for part, _ in parts]], [count for _, count in parts])
             )
-        outcomes = tuple(possible.outcomes)
-        return cls(outcomes, again, np.array(true), np.array(steeper), np.array(spread))
+        labels = possible.true_labels(np.concatenate(true)).reshape(len(scores), -1)
+        return cls(tuple(possible.outcomes), again, labels, np.array(steeper), np.array(spread))
 
     def used(self) -> Bools:
         """Return which outcomes (a row each) the score of each run is needed for."""
@@ -125,11 +141,21 @@ class DrawnLabels:
 
 
 def _draw(
-    topics: Sequence[JudgedTopic], runs: Sequence[Run], duplicates: DuplicateGroups, draws: int, seed: int
+    topics: Sequence[JudgedTopic],
+    runs: Sequence[Run],
+    duplicates: DuplicateGroups,
+    *,
+    draws: int,
+    seed: int,
+    again_only: bool,
 ) -> tuple[list[DrawnLabels], Knowledge | None]:
     """Return the labels of each topic, and what the runs know of all topics that tell anything apart."""
     possible = [PossibleTruths.of(topic, draws, seed) for topic in topics]
     labels = [DrawnLabels.none(topic, len(runs)) for topic in topics]
+    if again_only:
+        for at, each in enumerate(possible):
+            labels[at] = labels[at] if each is None else DrawnLabels.again_only(each, len(runs))
+        return labels, None
     told = [at for at, each in enumerate(possible) if each is not None]
     known = [each for each in possible if each is not None]
     if not known or not runs:
@@ -176,11 +202,13 @@ def label_noise(
     duplicates: DuplicateGroups | None = None,
     weights: Mapping[str, float] | None = None,
     draws: int | None = None,
+    again_only: bool = False,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> LabelNoise:
     """Score runs by a measure over levels, and say how far the noise of the labels moves the means.
 
+    With `again_only`, other judgings alone are drawn, and no expected scores: those are the scores by the labels.
     `progress` is told each step's share of the work, in hundredths. Without `draws`, labels that name many items are
     drawn less often.
     """
@@ -190,14 +218,14 @@ def label_noise(
     if draws is None:
         named = np.median([sum(map(len, topic.levels)) for topic in labelled])
         draws = FEW_DRAWS if named > MANY else DRAWS
-    drawn, knowledge = _draw(labelled, runs, duplicates or {}, draws, seed)
+    drawn, knowledge = _draw(labelled, runs, duplicates or {}, draws=draws, seed=seed, again_only=again_only)
     values = _values(labelled, drawn, runs, measure, duplicates=duplicates or {}, progress=progress)
     counted = np.array([(weights or {}).get(topic.topic, 1.0) for topic in labelled])
     hard = np.array([each[0] for each in values]).T.reshape(len(runs), len(labelled))
     names = tuple(topic.topic for topic in labelled)
     table = ScoreTable(tuple(run.name for run in runs), names, hard, counted, measure.limits)
     expected, errors = _expected(table, drawn, values, knowledge)
-    return LabelNoise(table, expected, _covariance(table, drawn, values), errors)
+    return LabelNoise(replace(table, noise=_covariance(table, drawn, values)), expected, errors)
 
 
 def _values(
@@ -215,10 +243,11 @@ def _values(
     values = [np.full(each.shape, np.nan) for each in needed]
     place = {topic.topic: at for at, topic in enumerate(topics)}
     most = max(map(len, needed))
+    nothing = Preferences.from_judgments(())
     for outcome in range(most):
         here = [at for at, each in enumerate(needed) if outcome < len(each)]
         kept = {topics[at].topic: drawn[at].outcomes[outcome] for at in here}
-        labels = make_labels(kept, Preferences.from_judgments(()), duplicates)
+        labels = make_labels(kept, nothing, duplicates)
         truth = Truth.of([labels.qrels, *([labels.duplicates] if len(labels.duplicates) else [])])
         of_truth = [place[topic] for topic in measure.items(truth).topics]
         for run in np.flatnonzero(np.any([needed[at][outcome] for at in here], axis=0)).tolist():
@@ -289,50 +318,89 @@ def with_label_noise(
     evaluation: Evaluation,
     campaign: Campaign,
     runs: Sequence[Run],
+    parts: Collection[NoisePart] = EXPECTED,
     *,
-    again_only: bool = False,
+    baseline: str | None = None,
+    correction: str = "none",
     level: float = 0.95,
     weights: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
-    """Return the evaluation of a campaign's runs with expected scores and both intervals.
+    """Return the evaluation of a campaign's runs with what the noise of its labels adds.
 
-    With `again_only`, means have the interval of a second judging as their own. Measures over preferences have none of
-    this: they are computed from the answers themselves.
+    Measures over preferences have none of this: they are computed from the answers themselves.
     """
     topics, duplicates = judged_topics(campaign)
-    scores: dict[str, ExpectedScores] = {}
+    noises: dict[str, LabelNoise] = {}
     notes = []
     for measure in evaluation.measures:
-        wanted = set(evaluation.tables[str(measure)].topics)
         if isinstance(measure, OverPreferences):
-            what = "no interval" if again_only else "no expected score"
-            notes.append(f"{measure}: {what}, for it is computed from preferences, not from labels")
+            what = "expected score" if "expected" in parts else "interval" if "interval" in parts else "test"
+            notes.append(f"{measure}: no {what}, for it is computed from preferences, not from labels")
             continue
-        noise = label_noise(
+        wanted = set(evaluation.tables[str(measure)].topics)
+        noises[str(measure)] = label_noise(
             [topic for topic in topics if topic.topic in wanted],
             runs,
             measure,
             duplicates=duplicates,
             weights=weights,
+            again_only="expected" not in parts,
             seed=seed,
             progress=progress,
         )
-        again, new = noise.judged_again(level), noise.new_topics(level)
-        scores[str(measure)] = ExpectedScores(noise.expected.means(), again, new)
-    if again_only:
-        if scores:
-            notes.insert(0, f"[low, high]: {_again_note(level)}")
-        return evaluation.with_intervals({name: own.again for name, own in scores.items()}, notes)
-    if scores:
-        notes = [
-            "expected: the score by the best items themselves, as far as answers and the run's own ranking tell them",
-            f"on new topics: {level:.0%} confidence interval of the expected score, over topics and noisy labels",
-            f"judged again, same topics: {_again_note(level)}",
-            *notes,
-        ]
-    return evaluation.with_expected(scores, notes)
+    if "test" in parts:
+        evaluation = _tested_again(evaluation, noises, baseline, correction)
+    if "interval" in parts:
+        ends = {name: noise.judged_again(level) for name, noise in noises.items()}
+        evaluation = evaluation.with_intervals(ends, [f"[low, high]: {_again_note(level)}"] if ends else [])
+    if "expected" in parts:
+        scores = {
+            name: ExpectedScores(noise.expected.means(), noise.judged_again(level), noise.new_topics(level))
+            for name, noise in noises.items()
+        }
+        evaluation = evaluation.with_expected(scores, _expected_notes(level) if scores else [])
+    return replace(evaluation, header=(*evaluation.header, *notes), _by_key={})
+
+
+def _tested_again(
+    evaluation: Evaluation, noises: Mapping[str, LabelNoise], baseline: str | None, correction: str
+) -> Evaluation:
+    """Return the evaluation with tables that know their noise, and with p-values against the baseline."""
+    tables = {
+        **evaluation.tables,
+        **{name: replace(noise.table, runs=evaluation.runs) for name, noise in noises.items()},
+    }
+    if baseline is None:
+        return replace(evaluation, tables=tables, _by_key={})
+    name = find_run(baseline, evaluation.labels).name
+    tested = {
+        (one.a, measure): one
+        for measure in noises
+        for one in against_baseline(tables[measure], name, AGAIN, correction)
+    }
+    note = (
+        f"* p < .05, ** p < .01 against {name}: again test (these topics, labels judged again), "
+        f"correction {correction}"
+    )
+    rows = tuple(
+        replace(row, p=one.p, p_corrected=one.p_corrected)
+        if (one := tested.get((row.run, row.measure)))
+        else row
+        for row in evaluation.rows
+    )
+    return replace(
+        evaluation, tables=tables, rows=rows, baseline=name, header=(*evaluation.header, note), _by_key={}
+    )
+
+
+def _expected_notes(level: float) -> list[str]:
+    return [
+        "expected: the score by the best items themselves, as far as answers and the run's own ranking tell them",
+        f"on new topics: {level:.0%} confidence interval of the expected score, over topics and noisy labels",
+        f"judged again, same topics: {_again_note(level)}",
+    ]
 
 
 def _again_note(level: float) -> str:

@@ -35,6 +35,7 @@ _WORTH = 8.0  # nats below the likeliest spread of a topic at which a spread is 
 _STEPS = 200  # of expectation-maximisation, at most
 _CALM = 1e-4
 _RIDGE = 1e-3
+_FEW = 64  # items, whose strengths are solved for directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +84,16 @@ class PossibleTruths:
         met = {item for judgment in topic.judged for item in (judgment.left, judgment.right)}
         items = sorted(item for item in met if item is not None and item not in out)
         place = {item: at for at, item in enumerate(items)}
-        games = _games(topic.judged, place)
+        games = games_of(topic.judged, place)
         if not len(games.first) or not topic.levels:
             return None
         chances = rng_for(seed, topic.topic, "possible truths")
-        model = StrengthModel(games)
+        model = StrengthModel(games, direct=len(items) <= _FEW)
         fits = model.fits()
         likeliest = max(fit.log_evidence for fit in fits)
         kept = tuple(fit for fit in fits if fit.log_evidence > likeliest - _WORTH)
         drawn, evidence = zip(*(model.drawn(fit, draws, chances) for fit in kept), strict=True)
-        deciding = _games(topic.deciding, place)
+        deciding = games_of(topic.deciding, place)
         known = {topic.levels: 0}
         return cls(topic, tuple(items), model, deciding, kept, drawn, np.array(evidence), seed, known)
 
@@ -156,7 +157,7 @@ class PossibleTruths:
         played = np.rint(games.won + games.lost).astype(np.int64)
         won = chances.binomial(played, chance, size=(2, *chance.shape)).astype(np.float64)
         if games is self.deciding:
-            return np.column_stack([self._by_wins(own) for own in won])
+            return self._by_wins(won.reshape(-1, len(played))).reshape(2, -1).T
         spreads = np.repeat([self.fits[part].spread for part, _ in parts], [count for _, count in parts])
         fitted = self.model.most_probable(won.reshape(-1, len(played)).T, np.tile(spreads, 2)).T
         sizes = tuple(map(len, self.topic.levels))
@@ -183,6 +184,11 @@ class PossibleTruths:
 
     def _filled(self, strengths: Floats, sizes: tuple[int, ...]) -> Indices:
         """Return levels of these sizes, filled by strength."""
+        if sizes == (1,):
+            best, which = np.unique(strengths.argmax(axis=1), return_inverse=True)
+            return np.array([self._number(((self.items[at],),)) for at in best.tolist()], dtype=np.intp)[
+                which
+            ]
         order = np.argsort(-strengths, axis=1, kind="stable")[:, : sum(sizes)]
         ends = np.cumsum(sizes).tolist()
         for start, end in zip((0, *ends), ends, strict=False):
@@ -199,7 +205,7 @@ class PossibleTruths:
         return self.outcomes.setdefault(levels, len(self.outcomes))
 
 
-def _games(judged: Sequence[Judgment], place: Mapping[str, int]) -> GameTable:
+def games_of(judged: Sequence[Judgment], place: Mapping[str, int]) -> GameTable:
     """Return the decided pairs of these judgments; a tie is half a win for each."""
     pairs: dict[tuple[int, int], list[float]] = {}
     for judgment in judged:

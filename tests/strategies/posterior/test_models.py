@@ -97,6 +97,20 @@ def test_the_most_probable_strengths_have_no_slope() -> None:
         assert np.abs(slope).max() < 1e-5
 
 
+def test_strengths_solved_by_elimination_are_those_by_conjugate_gradients() -> None:
+    games = games_of(12, 4)
+    by_gradients, direct = (StrengthModel(games, direct=each).most_probable() for each in (False, True))
+    assert direct == pytest.approx(by_gradients, abs=1e-6)
+    won = np.random.default_rng(1).binomial(
+        (games.won + games.lost).astype(int)[:, None], 0.5, (len(games.won), 3)
+    )
+    spreads = np.array([0.3, 1.0, 2.0])
+    other = [
+        StrengthModel(games, direct=each).most_probable(won.astype(float), spreads) for each in (False, True)
+    ]
+    assert other[1] == pytest.approx(other[0], abs=1e-6)
+
+
 def test_leaders_are_every_set_of_one_two_and_three() -> None:
     games = games_of(6, 5)
     q = 0.7

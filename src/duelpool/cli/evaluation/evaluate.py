@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from duelpool.cli.evaluation.compare import anytime_method
 from duelpool.cli.evaluation.system_boards import (
     SystemOptions,
     powered_text,
@@ -19,7 +20,7 @@ from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import progress_bar, tell
 from duelpool.cli.terminal import terminal_width
-from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
+from duelpool.comparison import AGAIN, CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (
     FORMATS,
@@ -33,6 +34,8 @@ from duelpool.evaluation import (
 )
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
+from duelpool.evaluation.any_time import at_any_time
+from duelpool.evaluation.gate import arrival
 from duelpool.evaluation.sources import TruthKind, run_of
 from duelpool.evaluation.systems import SYSTEM_REPORTS
 from duelpool.files import Duplicates, read_topics, write_lines
@@ -45,7 +48,8 @@ from duelpool.report import table_text
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_AGAIN = "again"  # intervals of `duelpool.leaderboard.noise`, whose import takes long
+    from duelpool.leaderboard.noise import NoisePart
+
 _LEAVE_OUT = "leave-out"
 _REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
 
@@ -77,6 +81,27 @@ class RuleOptions:
         """Return the rules that were given, by their names in the measures."""
         values = {"twins" if name == "twin_rule" else name: value for name, value in asdict(self).items()}
         return {name: value for name, value in values.items() if value not in (None, False)}
+
+
+@dataclass(frozen=True, slots=True)
+class LookOptions:
+    """Whether figures hold at every look, and what they take for granted."""
+
+    any_time: Annotated[
+        bool,
+        typer.Option(
+            "--any-time",
+            help="Intervals, tests against --baseline and who could be first that hold at every look while judgments "
+            "arrive, over topics that are done.",
+        ),
+    ] = False
+    bets: Annotated[
+        str,
+        typer.Option(
+            help="What differences at any time take for granted: that runs could swap names on any topic if none is "
+            "better (symmetric), or the measure's limits alone (bounded), which needs more topics."
+        ),
+    ] = "symmetric"
 
 
 @takes_records
@@ -143,7 +168,11 @@ def evaluate(
         str | None, typer.Option(help="Test every other run against this one (its name, file or tag).")
     ] = None,
     test: Annotated[
-        str, typer.Option(help=f"One of {', '.join(TESTS)}, {TUKEY} (Tukey's HSD, for all runs at once).")
+        str,
+        typer.Option(
+            help=f"One of {', '.join(TESTS)} (paired, over topics), {TUKEY} (Tukey's HSD, for all runs at once); or "
+            f"{AGAIN}, for a campaign: on these very topics, could noisy labels alone make the difference?"
+        ),
     ] = "t",
     alpha: Annotated[float, typer.Option(help="Significance level of --report sensitivity.")] = 0.05,
     correct: Annotated[
@@ -171,6 +200,7 @@ def evaluate(
     tag: Annotated[str | None, typer.Option(help="Only topics with this tag.")] = None,
     *,
     rules: RuleOptions,
+    looks: LookOptions,
     of_systems: SystemOptions,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes that score the runs.")] = 1,
     plot: Annotated[
@@ -197,6 +227,8 @@ def evaluate(
 
       duelpool evaluate campaign.db -m RR --expected
 
+      duelpool evaluate campaign.db -m RR --any-time
+
       duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
 
       duelpool evaluate qrels.txt runs/ -m nDCG@10 -m AP --plot scatter.svg
@@ -222,43 +254,37 @@ def evaluate(
             "No measure is given.",
             remedy="Give one with -m, such as -m nDCG@10; or --systems, for votes between systems.",
         )
-    if report not in _REPORTS:
-        raise UnknownName("report", report, _REPORTS)
-    if (report == _LEAVE_OUT) != (groups is not None):
-        raise BadParameter(
-            "--report leave-out and --groups need each other.",
-            remedy="Give --report leave-out and --groups FILE (lines `run group`) together.",
-        )
-    if report != "scores" and form == "trec":
-        raise BadParameter(
-            f"The trec format has no report called {report}.",
-            remedy="Choose table, csv, json, markdown or latex.",
-        )
+    _refuse_unfit(report, groups, form, kind)
     if plot is not None:
         from duelpool.plots import refuse_unknown_format  # here, because importing matplotlib is slow
 
         refuse_unknown_format(Path(plot))
-    if kind not in (None, "qrels", "preferences", "run"):
-        raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
-    if (expected or ci == _AGAIN) and not is_store(truth):
+    parts = _noise_parts(test, ci, expected, from_campaign=is_store(truth))
+    if looks.any_time and (parts or ci is not None or test != "t" or report != "scores"):
         raise BadParameter(
-            "Labels alone don't tell how noisy they are.",
-            remedy="Name a campaign's store, which has the answers; or choose --ci t, which takes labels as they are.",
+            "--any-time makes intervals and tests of its own.",
+            remedy="Leave out --ci, --expected, --test and --report; or leave out --any-time.",
         )
+    bets = anytime_method(looks.bets)
     if is_store(truth):
         sources = _of_campaign(truth, campaign, runs)
     else:
         sources = _of_files(truth, cast("TruthKind | None", kind), preferences, runs)
     weights, chosen = _topics(list(read_topics(topics)) if topics else sources.topics, tag)
+    chosen = sources.done(chosen) if looks.any_time else chosen
+    by_topic_tests = test != AGAIN and not looks.any_time
     with _processes(jobs) as executor, progress_bar("Scoring runs", len(sources.runs)) as advance:
         evaluation = evaluate_runs(
-            sources.truths, sources.runs, measure, rules=rules.chosen(), baseline=baseline, test=test,
-            correction=correct, interval=cast("IntervalMethod | None", None if ci == _AGAIN else ci), level=level,
-            weights=weights, topics=chosen, twins=twins or sources.twins, seed=seed, executor=executor,
-            progress=advance,
+            sources.truths, sources.runs, measure, rules=rules.chosen(), baseline=baseline if by_topic_tests else None,
+            test="t" if test == AGAIN else test, correction=correct,
+            interval=cast("IntervalMethod | None", None if ci == AGAIN else ci), level=level, weights=weights,
+            topics=chosen, twins=twins or sources.twins, seed=seed, executor=executor, progress=advance,
         )  # fmt: skip
-    for again_only in [*([True] if ci == _AGAIN else []), *([False] if expected else [])]:
-        options = {"again_only": again_only, "level": level, "weights": weights, "seed": seed}
+    tested: dict[str, Any] = {"baseline": baseline, "correction": correct, "level": level}
+    if looks.any_time:
+        evaluation = at_any_time(evaluation, sources.arrival(), bets=bets, **tested)
+    if parts:
+        options = {"parts": parts, "weights": weights, "seed": seed, **tested}
         evaluation = _noisy(evaluation, truth, campaign, sources.runs, options)
     if ci in ("t", "bootstrap") and not is_store(truth):
         note = "the intervals take the labels as true: labels alone don't tell how noisy they are"
@@ -282,6 +308,41 @@ def evaluate(
         )
         text = table_text(table, form, header, width)
     _put(text, header if form not in ("table", "latex") else (), output)
+
+
+def _refuse_unfit(report: str, groups: str | None, form: str, kind: str | None) -> None:
+    """Refuse names that don't exist, and options that don't go together."""
+    if report not in _REPORTS:
+        raise UnknownName("report", report, _REPORTS)
+    if (report == _LEAVE_OUT) != (groups is not None):
+        raise BadParameter(
+            "--report leave-out and --groups need each other.",
+            remedy="Give --report leave-out and --groups FILE (lines `run group`) together.",
+        )
+    if report != "scores" and form == "trec":
+        raise BadParameter(
+            f"The trec format has no report called {report}.",
+            remedy="Choose table, csv, json, markdown or latex.",
+        )
+    if kind not in (None, "qrels", "preferences", "run"):
+        raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
+
+
+def _noise_parts(test: str, ci: str | None, expected: bool, *, from_campaign: bool) -> "list[NoisePart]":
+    """Return what the noise of labels is asked for; it is known of a campaign alone."""
+    asked: tuple[tuple[NoisePart, bool], ...] = (
+        ("test", test == AGAIN),
+        ("interval", ci == AGAIN),
+        ("expected", expected),
+    )
+    parts = [part for part, wanted in asked if wanted]
+    if parts and not from_campaign:
+        raise BadParameter(
+            "Labels alone don't tell how noisy they are.",
+            remedy="Name a campaign's store, which has the answers; or choose --ci t or --test t, which take labels as "
+            "they are.",
+        )
+    return parts
 
 
 def _noisy(
@@ -316,6 +377,19 @@ class _Sources:
     runs: list[Any]
     twins: Duplicates | str | None
     topics: list[Topic] | None = None
+    open_topics: frozenset[str] = frozenset()  # whose judging isn't over
+    order: dict[str, int] | None = None  # in which topics were completed
+
+    def done(self, chosen: list[str] | None) -> list[str] | None:
+        """Return those of the chosen topics (or of all) whose judging is over."""
+        if not self.open_topics:
+            return chosen
+        known = chosen or [topic for truth in self.truths for topic in truth.frame["topic"].unique()]
+        return [topic for topic in known if topic not in self.open_topics]
+
+    def arrival(self) -> dict[str, int]:
+        """Return the order in which topics were completed: that of their last judgments."""
+        return arrival(self.truths) if self.order is None else self.order
 
 
 def _of_files(
@@ -331,13 +405,14 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
     from duelpool.cli.opening import (
         opened,  # here, because importing a campaign takes longer than scoring a file
     )
-    from duelpool.leaderboard.scoring import labels_of, runs_of
+    from duelpool.leaderboard.scoring import gate_topics, labels_of, runs_of
     from duelpool.store import holdings
 
     with opened(store, name) as campaign:
         labels = labels_of(campaign)
         scored = run_sources(runs) if runs else runs_of(campaign)
         topics = campaign.read(holdings.topics)
+        order = gate_topics(campaign, labels)["order"]
     truths = labels.truths()
     for what, which in (
         ("topics that aren't done yet", labels.unfinished),
@@ -350,7 +425,12 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
         if which:
             tell(f"{campaign.name}: {what}: {len(which):,} of {len(topics):,}")
     return _Sources(
-        truths, scored, labels.duplicates if len(labels.duplicates) else None, list(topics.values())
+        truths,
+        scored,
+        labels.duplicates if len(labels.duplicates) else None,
+        list(topics.values()),
+        frozenset(labels.unfinished),
+        order,
     )
 
 
