@@ -54,7 +54,14 @@ def made_scores(courses: list[TopicCourse], runs: int = 5) -> dict[str, np.ndarr
     return {each.topic: rng.random((runs, each.size)) for each in courses}
 
 
-def greedy(courses: list[TopicCourse], stakes: list[Stake], begun: bool) -> list[tuple[int, int]]:
+def moments(stake: Stake, chances: np.ndarray, stage: int) -> tuple[float, float]:
+    """The worth of a topic and the difference of two runs; before the first stage that speaks for neither."""
+    worth, difference = stake.worth(chances), stake.difference(chances)
+    blind = not stage and not stake.is_slight(worth)
+    return (worth + difference**2, 0.0) if blind else (worth, difference)
+
+
+def greedy(courses: list[TopicCourse], stakes: list[Stake], of_runs: bool) -> list[tuple[int, int]]:
     """The stages that a decider takes: always the next one of the most urgent topic that isn't settled."""
     order, waiting = [], list[tuple[float, int, int]]()
 
@@ -62,10 +69,10 @@ def greedy(courses: list[TopicCourse], stakes: list[Stake], begun: bool) -> list
         course = courses[topic]
         if stage == len(course.judgments) - 1:
             return
-        worth = stakes[topic].worth(course.chances[stage])
-        if stakes[topic].is_slight(worth) and (stage or begun):
+        worth = moments(stakes[topic], course.chances[stage], stage)[0]
+        if stakes[topic].is_slight(worth) and (stage or of_runs):
             return
-        urgency = worth / course.judgments[stage] if stage else math.inf
+        urgency = worth / course.judgments[stage or 1] if stage or of_runs else math.inf
         heapq.heappush(waiting, (-urgency, topic, stage))
 
     for topic in range(len(courses)):
@@ -83,13 +90,13 @@ def test_the_order_of_stages_is_that_of_a_decider_that_takes_the_most_urgent_top
     scores = made_scores(courses)
     steps = TrialSteps.of(courses, scores)
     pair = ComparedRuns.of(steps, courses, scores, (0, 2))
-    for taken, stakes, begun in (
+    for taken, stakes, of_runs in (
         (steps.taken("best"), [Stake() for _ in courses], False),
         (steps.taken("leaderboard"), [Stake(scores[each.topic]) for each in courses], True),
         (pair.order, [Stake(scores[each.topic][[0, 2]], compares=True) for each in courses], True),
     ):
         ours = list(zip(steps.topic[taken].tolist(), steps.stage[taken].tolist(), strict=True))
-        assert ours == greedy(courses, stakes, begun)
+        assert ours == greedy(courses, stakes, of_runs)
     by_root = steps.taken("sqrt")
     at = {topic: list(steps.stage[by_root[steps.topic[by_root] == topic]]) for topic in range(len(courses))}
     assert all(stages == sorted(stages) for stages in at.values())
@@ -141,17 +148,16 @@ def test_two_runs_are_told_apart_when_the_difference_leaves_the_noise(evenly: bo
         pair = ComparedRuns.of(steps, courses, scores, runs)
         decision = pair.decide(evenly=evenly)
         stakes = [Stake(scores[each.topic][list(runs)], compares=True) for each in courses]
-        now = [each.chances[0] for each in courses]
+        now = [moments(stake, each.chances[0], 0) for stake, each in zip(stakes, courses, strict=True)]
         spent, apart = 0.0, False
         for step in steps.taken("even") if evenly else pair.order:
             if spent >= steps.full.sum():
                 break
             topic, stage = int(steps.topic[step]), int(steps.stage[step])
             spent += float(steps.added[step])
-            now[topic] = courses[topic].chances[stage + 1]
-            both = list(zip(stakes, now, strict=True))
-            difference = sum(stake.difference(row) for stake, row in both)
-            if abs(difference) > 1.96 * math.sqrt(sum(stake.worth(row) for stake, row in both)):
+            now[topic] = moments(stakes[topic], courses[topic].chances[stage + 1], stage + 1)
+            difference = sum(each[1] for each in now)
+            if abs(difference) > 1.96 * math.sqrt(sum(each[0] for each in now)):
                 apart = True
                 break
         assert decision.judgments == pytest.approx(spent)

@@ -167,6 +167,34 @@ def test_two_runs_are_asked_about_only_where_they_differ_and_until_they_are_told
     assert account.to_go == 0
 
 
+def test_two_runs_are_not_told_apart_before_anything_is_judged() -> None:
+    ahead = {topic: np.zeros((2, size)) for topic, size in SIZES.items()}
+    for table in ahead.values():
+        table[0] = np.linspace(
+            0.8, 1.0, table.shape[1]
+        )  # A is ahead whatever the best item is, but not by how much
+    now = deciding(
+        stakes={topic: Stake(each, compares=True) for topic, each in ahead.items()}, spend="compare:A,B"
+    )
+    account = now.decider.account(now._now())  # type: ignore[attr-defined]
+    assert (account.decided, account.done) == (False, False)
+    assert play(now)
+
+
+def test_a_first_stage_counts_by_what_it_costs_where_runs_are_compared() -> None:
+    def worths(spend: str, rows: int) -> dict[str, TopicWorth]:
+        stakes = {
+            topic: Stake(np.eye(rows, size), compares=rows == 2) for topic, size in SIZES.items() if rows
+        }
+        return {topic: worth_of(part) for topic, part in deciding(stakes=stakes, spend=spend).parts.items()}
+
+    for spend, rows in (("leaderboard", 3), ("compare:A,B", 2)):
+        for topic, each in worths(spend, rows).items():
+            assert each.urgency == pytest.approx(each.worth / stages_of(SIZES[topic], 6)[0])
+            assert each.difference == 0
+    assert {each.urgency for each in worths("best", 0).values()} == {np.inf}
+
+
 def test_an_account_says_what_is_settled_and_what_is_left() -> None:
     rows = [
         TopicWorth(10, 0.01, 0.001, settled=True, ended=True),

@@ -35,8 +35,9 @@ _OF_EVEN = ("confidence", "top")
 class TopicWorth(NamedTuple):
     """What a topic is still worth, as of its last complete stage.
 
-    `urgency` is what a judgment of it helps: its worth for each judgment spent on it. A topic that has `ended` is
-    settled, or nothing is left to ask. `difference` is that of two compared runs, as it is expected now.
+    `urgency` is what a judgment of it helps: its worth for each judgment spent on it, or for each of its first stage.
+    Where the best items are asked for, every topic begins first. A topic that has `ended` is settled, or nothing is
+    left to ask. `difference` is that of two compared runs, as it is expected now.
     """
 
     judgments: int
@@ -176,13 +177,19 @@ class StagedTopic:
 
     @property
     def worth(self) -> TopicWorth:
-        """What the topic is still worth, and whether it is settled."""
-        worth = self._stake.worth(self.chances)
-        begun = self._boundary is not None
-        settled = self._stake.is_slight(worth) and (begun or self._stake.scores is not None)
-        urgency = worth / self._boundary.judgments if self._boundary is not None else math.inf
+        """What the topic is still worth, and whether it is settled.
+
+        Of two runs that differ, nothing speaks for either before the first stage: the difference is then 0, and the
+        variance is that around 0.
+        """
+        worth, difference = self._stake.worth(self.chances), self._stake.difference(self.chances)
+        known, of_runs = self._boundary, self._stake.scores is not None
+        settled = self._stake.is_slight(worth) and (known is not None or of_runs)
+        if known is None and not settled:
+            worth, difference = worth + difference**2, 0.0
+        spent = self._ends[0] if known is None else known.judgments
+        urgency = worth / max(1, spent) if known is not None or of_runs else math.inf
         ended = settled or self._strategy.done
-        difference = self._stake.difference(self.chances)
         return TopicWorth(self._strategy.table.judgments, worth, urgency, settled, ended, difference)
 
     @property

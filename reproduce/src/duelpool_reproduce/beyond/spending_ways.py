@@ -104,6 +104,11 @@ class TrialSteps:
             full=np.array([even_judgments(course.size, FULL) for course in courses], dtype=np.float64),
         )
 
+    @property
+    def cost(self) -> Floats:
+        """The judgments spent on the topic when a step begins; of a first stage, those that it takes."""
+        return np.where(self.stage > 0, self.before, self.added)
+
     def taken(self, way: Way) -> Indices:
         """Return the steps in the order in which a way takes them; those that it never takes are left out."""
         if way not in self.orders:
@@ -118,10 +123,11 @@ class TrialSteps:
             urgency = -middle / np.sqrt(self.sizes[self.topic])
             return self.in_order(np.where(self.stage == 0, np.inf, urgency), np.full(len(self.stage), True))
         worth = self.worth[way]
-        begun = self.stage > 0
-        urgency = np.where(begun, worth / np.maximum(self.before, 1), np.inf)
-        slight = worth <= SURE if way == "best" else worth <= SLIGHT
-        return self.in_order(urgency, ~slight | (~begun if way == "best" else False))
+        urgency = worth / self.cost
+        if way == "leaderboard":
+            return self.in_order(urgency, worth > SLIGHT)
+        first = self.stage == 0
+        return self.in_order(np.where(first, np.inf, urgency), first | (worth > SURE))
 
     def in_order(self, urgency: Floats, is_open: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> Indices:
         """Return the steps by urgency; those of a topic from its first that isn't open on are left out."""
@@ -195,16 +201,18 @@ class ComparedRuns:
         for course in courses:
             apart = scores[course.topic][runs[0]] - scores[course.topic][runs[1]]
             mean = course.chances @ apart
-            tables.append(np.column_stack((mean, course.chances @ np.square(apart) - np.square(mean))))
+            table = np.column_stack((mean, course.chances @ np.square(apart) - np.square(mean)))
+            if table[0, 1] > SLIGHT:  # before the first stage nothing speaks for either run
+                table[0] = (0.0, table[0, 1] + table[0, 0] ** 2)
+            tables.append(table)
             truth.append(apart[list(course.truth)].mean())
         variance = np.concatenate([each[:-1, 1] for each in tables])
-        urgency = np.where(steps.stage > 0, variance / np.maximum(steps.before, 1), np.inf)
         return cls(
             steps,
             np.array([each[0] for each in tables]),
             np.concatenate([np.diff(each, axis=0) for each in tables]),
             np.array(truth),
-            steps.in_order(urgency, variance > SLIGHT),
+            steps.in_order(variance / steps.cost, variance > SLIGHT),
         )
 
     def decide(self, *, evenly: bool, weights: Floats | None = None) -> Decision:
@@ -219,8 +227,8 @@ class ComparedRuns:
         )
         apart = np.abs(both[:, 0]) > DECIDED * np.sqrt(np.maximum(both[:, 1], 0)) + 1e-12
         end = min(int(np.searchsorted(spent, float(each @ steps.full))), len(spent) - 1)
-        decided = bool(apart[1 : end + 1].any())
-        at = 1 + int(np.argmax(apart[1 : end + 1])) if decided else end
+        decided = bool(apart[: end + 1].any())
+        at = int(np.argmax(apart[: end + 1])) if decided else end
         truth = float(each @ self.truth)
         wrong = decided and abs(truth) > 1e-9 and (both[at, 0] > 0) != (truth > 0)
         return Decision(float(spent[at]), decided, bool(wrong))
