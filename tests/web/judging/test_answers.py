@@ -87,6 +87,11 @@ def test_answers_are_shown_as_markdown_with_what_they_cite(person: Person) -> No
     assert person.client.get(f"{person.base}/context/{question['id']}").json() == {"snippets": []}
 
 
+def test_progress_among_systems_promises_no_number_of_questions(person: Person) -> None:
+    assert person.work()["progress"] == {"done": 0, "of": None}
+    assert "0 judged" in person.page().text
+
+
 def test_nothing_that_an_assessor_gets_tells_a_system(person: Person) -> None:
     store = person.app.state.store
     campaign = person.app.state.campaigns.flow(person.campaign).campaign

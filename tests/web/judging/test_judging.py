@@ -554,6 +554,29 @@ def test_a_topic_without_words_is_not_shown_as_its_number(site: Site, people: Pe
     assert person.page.inner_text("#topic") == "A question without text"
 
 
+def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people: People) -> None:
+    campaign = site.crowd(texts=lambda item: Passage(item, f"Text {item}. " + "One thing is known. " * 60))
+    person = people(390, 844, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    page: Page = person.page
+    person.enter(site.link(campaign))
+    shown = person.wait_for_pair()
+    assert person.data("seen") == ""
+    page.evaluate(  # a choice is tapped the moment that it appears under the finger
+        """() => new Promise((done) => {
+          new MutationObserver(() => {
+            if (document.documentElement.dataset.seen !== "all") return;
+            document.querySelector("button.choice.left").click();
+            done();
+          }).observe(document.documentElement, { attributeFilter: ["data-seen"] });
+          document.getElementById("look-there").click();
+        })"""
+    )
+    assert person.data("shown") == shown
+    person.wait_until("document.documentElement.dataset.open !== ''")
+    page.tap("button.choice.left")
+    assert person.wait_for_pair(shown) != shown
+
+
 @pytest.mark.parametrize(("width", "names"), [(390, ("Upper", "Lower")), (1280, ("Left", "Right"))])
 def test_messages_name_the_places_that_the_screen_has(
     site: Site, people: People, width: int, names: tuple[str, str]
@@ -568,6 +591,7 @@ def test_messages_name_the_places_that_the_screen_has(
         if person.data("seen") != "all":
             page.dispatch_event("#look-there", "click")
             person.wait_until("document.documentElement.dataset.seen === 'all'")
+        person.wait_until("document.documentElement.dataset.open !== ''")
         page.click(f'button[value="{outcome}"]')
         person.said(f"Chosen: {names[at % 2]}")
         shown = person.wait_for_pair(shown)

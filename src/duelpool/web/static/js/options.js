@@ -64,7 +64,7 @@ export class Options {
     $("option-keys").checked = this.keysOn;
     $("keys").hidden = !this.keysOn;
     for (const sign of document.querySelectorAll("[data-key]")) sign.textContent = signOf(this.keymap.of(sign.dataset.key)[0]);
-    const present = Object.keys(DEFAULTS).filter((action) => document.querySelector(`[data-key="${action}"]`) || ["left", "right", "highlight"].includes(action));
+    const present = Object.keys(DEFAULTS).filter((action) => document.querySelector(`button:not([hidden]) > [data-key="${action}"]`) || action === "undo" || ["left", "right", "highlight"].includes(action));
     $("key-list").replaceChildren(...present.map((action) => this.#row(action)));
   }
 

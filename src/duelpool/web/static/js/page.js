@@ -14,6 +14,7 @@ const words = JSON.parse($("words").textContent);
 const root = document.documentElement;
 
 const SETTLE = 150; // nobody has read a new pair so soon: a bounced key or a second click is not an answer
+const TAPS = 300; // the second tap of a double tap comes within this time
 const STAY = 8000; // what was said stays so long
 const PATIENCE = 15000; // for one request
 const SOON = 120000; // a lease with less left than this is running out
@@ -78,7 +79,7 @@ function warn(text, label = "", act = null) {
 function drawSaved() {
   const { length } = outbox.waiting;
   root.dataset.waiting = length;
-  $("saved").textContent = !length ? words.saved : fill(outbox.trouble ? words.waiting : words.saving, { n: length });
+  $("saved").textContent = !length ? (work.progress.done || last ? words.saved : "") : fill(outbox.trouble ? words.waiting : words.saving, { n: length });
   if (outbox.trouble === "offline") warn(fill(words.offline, { n: length }), words.again, () => outbox.pump());
   else if (outbox.trouble === "forgotten") warn(words.forgotten, words.again, () => outbox.pump());
   const over = root.dataset.trouble && !outbox.trouble;
@@ -102,6 +103,7 @@ function drawHold() {
 
 function drawSeen() {
   const missing = shown ? seen.missing : null;
+  if (!$("look").hidden && !missing) settle(TAPS); // the choices come where that button was
   $("look").hidden = !missing;
   for (const button of document.querySelectorAll(".choice, .bad")) button.setAttribute("aria-disabled", String(Boolean(missing)));
   root.dataset.seen = missing ? "" : "all";
@@ -133,22 +135,27 @@ function drawNoted() {
   $("note-open").toggleAttribute("data-noted", Boolean($("note-text").value.trim()));
 }
 
+// No answer counts before the page has been still for a moment.
+function settle(wait = SETTLE) {
+  clearTimeout(opening);
+  open = false;
+  root.dataset.open = "";
+  if (shown) opening = setTimeout(() => ((open = true), (root.dataset.open = keyOf(shown))), wait);
+}
+
 function show(question, focus = true) {
   document.querySelectorAll(":popover-open").forEach((each) => each.hidePopover());
   const first = shown === null && !focus;
   shown = question ?? null;
   $("panes").hidden = document.querySelector(".asked").hidden = !shown;
   $("hold").hidden = Boolean(shown);
-  clearTimeout(opening);
-  open = false;
-  root.dataset.open = "";
+  settle();
   if (shown) {
     if (!first) drawQuestion(shown, words); // the first one is there: the server drew it
     $("note-text").value = notes[shown.id] ?? "";
     drawNoted();
     viewed = uses = 0;
     viewedFrom = performance.now();
-    opening = setTimeout(() => ((open = true), (root.dataset.open = keyOf(shown))), SETTLE);
     seen.watch(panes(), document.querySelector(".foot"));
     drawMarks();
     warm(queue[queue.indexOf(shown) + 1]);
