@@ -261,7 +261,7 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
     labels = campaign.read(lambda tx: item_labels(tx, sorted(best)))
     rows: list[tuple[Cell, ...]] = []
     for topic in snapshot.topic_statuses:
-        first = str(labels[topic.best[0]]) if topic.best else "–"
+        first = str(labels[topic.best[0]]).replace("(…", "(…\u2060") if topic.best else "–"  # one word
         more = f"; {len(topic.best) - 1} more named" if len(topic.best) > 1 else ""
         certain = in_short(topic.certainty) if topic.statement else None
         rows.append((topic.text or topic.topic, f"{first}{more}", certain, topic.judgments))

@@ -207,7 +207,7 @@ def html_text(table: Table, notes: Sequence[str] = ()) -> str:
         for name, kind in zip(table.columns, kinds, strict=True)
     )
     labels = [
-        (f' data-is="{escape(name)}"' if table.cards else "") + kind
+        (f' data-is="{escape(name[:1].upper() + name[1:])}"' if table.cards else "") + kind
         for name, kind in zip(table.columns, kinds, strict=True)
     ]
     body = "".join(
