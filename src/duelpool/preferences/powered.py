@@ -1,10 +1,10 @@
 """Win rates by people from few of their votes and many of a model: prediction-powered inference (PPI).
 
 A regression on people's votes predicts a vote from the two systems and from what the model said. The estimate is the
-mean prediction over all pairs of answers, plus the mean of what it is off by where people voted: right on average
-whatever the model is worth, as long as the pairs that people saw were drawn at random. The weight of the model is
-fitted (PPI++ tunes one weight to the least variance; here it is one per outcome), and the model is left out where it
-doesn't make the estimates more exact.
+mean prediction over all pairs of answers: right on average whatever the model is worth, as long as the pairs that
+people saw were drawn at random. (PPI adds what predictions are off by where people voted. Here these add up to 0 for
+each system, for the regression has a column for each.) The weight of the model is fitted (PPI++ tunes one weight to the
+least variance; here it is one per outcome), and the model is left out where it doesn't make the estimates more exact.
 """
 
 from dataclasses import dataclass
@@ -120,8 +120,7 @@ class _Fit:
         off = np.zeros(len(own))
         off[both] = votes - predicted[both]
         met = np.bincount(own, minlength=k).astype(np.float64)
-        scale = len(pairs) / int(asked.sum())
-        sums = np.bincount(own, predicted + scale * off, minlength=k)
+        sums = np.bincount(own, predicted, minlength=k)
         rates = np.divide(sums, met, out=np.zeros(k), where=met > 0)
         pull = np.zeros(len(own))
         pull[both] = leverage
