@@ -15,7 +15,7 @@ from duelpool.report import Table
 MOST = 200_000
 """Votes that the model is fitted to; of more than that, those on some of the pairs."""
 
-_GUESSING = 0.3
+GUESSES = 0.3
 _PAIRED = (Kind.PREFERENCE, Kind.DEFINITE)
 
 
@@ -44,7 +44,7 @@ def model_of(votes: Votes) -> AssessorModel | None:
 
 def in_words(worth: Worth) -> str:
     """Return what the interval says."""
-    if worth.high < _GUESSING:
+    if worth.high < GUESSES:
         return "little better than guessing"
     if worth.high < 1:
         return "less than an average vote"

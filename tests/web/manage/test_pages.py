@@ -243,6 +243,24 @@ def test_assessors_are_sorted_and_their_state_is_in_words(app: FastAPI) -> None:
     assert ">ben<" not in found
 
 
+def test_assessors_say_what_a_vote_is_worth_where_three_have_votes(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    manager = person(app, campaign)
+    text = manager.get(f"/manage/{campaign}/assessors").text
+    assert text.count('<td data-is="A vote is worth">') == 3
+    said = text.split('id="weighing">')[1].split("</p>")[0]
+    assert said.startswith("1 is the worth of an average vote, 0 that of a guess. Weighing all votes")
+    assert said.endswith((" of 3 topics.", " of 2 topics.", " of 1 topic.")), said
+    got = manager.get(f"/api/v1/campaigns/{campaign}/assessors?search=ann").json()
+    assert list(got["values"]) == ["anna"]
+    assert got["values"]["anna"]["said"] == "about average"
+    assert got["weighing"].startswith("Weighing all votes")
+    few = ids(app)["one row"]
+    manager = person(app, few)
+    assert "A vote is worth" not in manager.get(f"/manage/{few}/assessors").text
+    assert manager.get(f"/api/v1/campaigns/{few}/assessors").json()["values"] == {}
+
+
 def test_the_win_matrix_is_ordered_best_first(app: FastAPI) -> None:
     campaign = ids(app)["rows"]
     text = person(app, campaign).get(f"/manage/{campaign}/topic?topic=one").text

@@ -84,8 +84,11 @@ def _append(campaign: Campaign, weights: Mapping[str, float], reason: str, lines
     return campaign.write(work)
 
 
-def read_named_votes(tx: Reading) -> NamedVotes:
-    """Read the votes that count, of assessors with a name, and their results on test pairs."""
+def read_named_votes(tx: Reading, *, excluded_too: bool = False) -> NamedVotes:
+    """Read the votes that count, of assessors with a name, and their results on test pairs.
+
+    With `excluded_too`, all votes of excluded assessors as well.
+    """
     columns = schema.log.c
     rows = tx.connection.execute(
         select(
@@ -107,12 +110,14 @@ def read_named_votes(tx: Reading) -> NamedVotes:
         .order_by(columns.topic, columns.seq)
     )
     uncounted = read_uncounted(tx)
+    known = holdings.assessors(tx) if excluded_too else {}
+    kept = {name for name, row in known.items() if row.state == "excluded"}
     better = {name: pair.better for name, pair in holdings.test_pairs(tx).items()}
     tests: dict[str, tuple[int, int]] = {}
     taken: list[tuple[str, str, str, float, str, int]] = []
     for topic, seq, left, right, outcome, assessor, sides, test_pair in rows:
         effect = EFFECTS[Outcome(outcome)]
-        if not assessor or (topic, seq) in uncounted:
+        if not assessor or ((topic, seq) in uncounted and assessor not in kept):
             continue
         if test_pair is not None:
             if outcome != Outcome.SKIP:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from duelpool.agreements.vote_values import VoteValues, vote_values
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.systems import answers
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what
@@ -59,10 +60,11 @@ def status(
         now = look(campaign, advance, turns)
         if not as_json and read_goal(campaign.settings.goal).of_systems:
             now = _with_systems(now, campaign)
+        values = vote_values(campaign) if people else VoteValues()
     if as_json:
-        print_json(now.as_json())
+        print_json({**now.as_json(), "vote_values": values.as_json()} if people else now.as_json())
     else:
-        show(now, people=people, certainty=certainty)
+        show(now, people=people, certainty=certainty, values=values)
 
 
 def _with_systems(now: CampaignStatus, campaign: Campaign) -> CampaignStatus:
@@ -77,15 +79,23 @@ def _with_systems(now: CampaignStatus, campaign: Campaign) -> CampaignStatus:
     return replace(now, topics=tuple(views))
 
 
-def show(now: CampaignStatus, *, people: bool = False, certainty: bool = False) -> None:
-    """Print a status as tables."""
+def show(
+    now: CampaignStatus,
+    *,
+    people: bool = False,
+    certainty: bool = False,
+    values: VoteValues = VoteValues(),  # noqa: B008 (frozen)
+) -> None:
+    """Print a status as tables; `values` says what votes of the assessors are worth."""
     print_table(_topics(now))
     for note in _notes(now, certainty):
         typer.echo(note)
     for reason, waiting in _reasons(now).items():
         typer.echo(f"Waiting, {reason}: {_first(waiting, 10)}")
     if people:
-        print_table(_people(now))
+        print_table(_people(now, values))
+        if values.said:
+            typer.echo(f"worth: 1 for an average vote, 0 for a guess. {values.said}")
     print_table(_facts(now))  # below the long tables, where a terminal ends
     for block in now.blocks:
         typer.echo(f"Blocked: {block}")
@@ -221,11 +231,12 @@ def _facts(now: CampaignStatus) -> Table:
     return facts
 
 
-def _people(now: CampaignStatus) -> Table:
+def _people(now: CampaignStatus, values: VoteValues) -> Table:
+    known = values.by_name
     table = Table(title="Assessors", title_justify="left")
     table.add_column("assessor", overflow="fold")
     table.add_column("state")
-    for name in ("judged", "count", "tests", "left", "seconds", "pay"):
+    for name in ("judged", "count", "worth", "tests", "left", "seconds", "pay"):
         table.add_column(name, justify="right")
     for each in now.assessors:
         table.add_row(
@@ -233,6 +244,7 @@ def _people(now: CampaignStatus) -> Table:
             each.state,
             str(each.judgments),
             str(each.usable),
+            f"{known[each.assessor].worth:.1f}" if each.assessor in known else "",
             f"{each.tests_passed}/{each.tests_seen}" if each.tests_seen else "",
             "" if each.left is None else f"{each.left:.2f}",
             "" if each.seconds is None else f"{each.seconds:.1f}",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from duelpool.agreements.campaigns import Agreements
+from duelpool.agreements.vote_values import KeptValues
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views import summaries
@@ -40,6 +41,7 @@ class Dashboard:
     watch: Watch
     leaderboard: LiveLeaderboard
     agreements: Agreements
+    vote_values: KeptValues
     _systems: SystemBoards = field(default_factory=SystemBoards)
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # with the pulse that they belong to
     _pace: tuple[float, WorkPace] | None = None  # with the time until which it is kept
@@ -50,7 +52,7 @@ class Dashboard:
     def of(cls, campaign: Campaign) -> "Dashboard":
         """Return the dashboard of a campaign."""
         watch = Watch(campaign, LINES_AT_ONCE, RESULTS_AT_ONCE)
-        return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch))
+        return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch), KeptValues(campaign))
 
     def refuse_while_counting(self) -> None:
         """Raise StillCounting while a long log is first read, in a background thread.

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from duelpool.access import audit_log, limits
+from duelpool.agreements.vote_values import VoteValues
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.history_pages import (
@@ -259,7 +260,10 @@ def people(  # noqa: PLR0917 (what is asked of a list)
     ]
     assessors = in_order(assessors, PEOPLE_COLUMNS, "" if order == "came" else order)
     rows, following = page_of(assessors, lambda person: person.assessor, cursor, limit)
-    return PersonPage(list(rows), len(assessors), following)
+    values = dashboard.vote_values.look() or VoteValues()
+    known = values.by_name
+    own = {each.assessor: known[each.assessor] for each in rows if each.assessor in known}
+    return PersonPage(list(rows), len(assessors), following, own, values.said)
 
 
 def below_tests(person: AssessorStatus, settings: Settings) -> bool:

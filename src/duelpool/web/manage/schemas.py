@@ -1,11 +1,12 @@
 """The records that the API returns and accepts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from duelpool.agreements.campaigns import Looked
+from duelpool.agreements.vote_values import VoteValue
 from duelpool.campaign.runners.llm_figures import ModelFigures
 from duelpool.campaign.settings.changes import Change, change_schema
 from duelpool.campaign.views.history_pages import LedgerEntry
@@ -236,11 +237,17 @@ class PairDetail:
 
 @dataclass(frozen=True, slots=True)
 class PersonPage:
-    """A page of assessors; `next` is None at the end."""
+    """A page of assessors; `next` is None at the end.
+
+    `values` says what a vote of each of them is worth, where at least three have votes; `weighing` what weighing
+    instead of excluding would change.
+    """
 
     rows: list[AssessorStatus]
     total: int
     next: str | None
+    values: dict[str, VoteValue] = field(default_factory=dict)
+    weighing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
