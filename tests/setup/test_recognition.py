@@ -49,6 +49,22 @@ def test_its_name_counts_first_and_an_unclear_file_is_refused() -> None:
             recognise("x.dat", io.BytesIO(data))
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("test-queries.tsv", b"787021\twhat is produced by muscle\n", "topics"),
+        ("test.tsv", b"787021\twhat is produced by muscle\n", "topics"),
+        ("passage_bm25.txt", b"1 Q0 d1 1 9.5 bm25\n", "runs"),
+        ("doc.qrels.txt", b"1 0 d1 2\n", "qrels"),
+        ("prefs.qrels", b"1 0 d1 2\n", "prefs"),
+        ("tests.txt", b"1 d1 d2 d1\n", "tests"),
+        ("groups.tsv", b"worker-1\tcrowd\n", "groups"),
+    ],
+)
+def test_a_name_gives_no_kind_that_the_lines_rule_out(name: str, data: bytes, kind: str) -> None:
+    assert recognise(name, io.BytesIO(data)) == kind
+
+
 def test_a_file_is_moved_to_another_kind(tmp_path: Path) -> None:
     folder = UploadFolder(tmp_path / "files")
     with folder.receiving("topics", "x.tsv") as write:

@@ -39,6 +39,7 @@ from duelpool.setup import (
     read_files,
     recommend,
 )
+from duelpool.setup.forecasts import standard_error
 from duelpool.setup.pilots import _agreement_of
 from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
 from duelpool.simulation import simulate
@@ -112,10 +113,11 @@ def test_a_forecast_adds_up_and_is_the_same_again() -> None:
     assert first.assignments == 6  # half of what is paid counts
     assert first.cost == 6 * 150
     assert 0.25 < first.found <= 1  # the pool of one is always right
-    assert first.error == pytest.approx(math.sqrt(first.found * (1 - first.found) / first.trials))
+    assert first.error == pytest.approx(standard_error(first.found * first.trials, first.trials))
     assert forecast(sizes, "allpairs", pay, usable=0.5, seed=3) == first
     sure = forecast(sizes, "allpairs", pay, judges="order")
     assert sure.found == 1
+    assert sure.error > 0  # a few trials prove no 100 %
     assert set(every_strategy()) == set(STRATEGIES) - {"difference"}
     for wrong in ((), (3,)):
         with pytest.raises(BadParameter):
@@ -132,6 +134,11 @@ def test_cheapest_within_one_standard_error_is_recommended() -> None:
     assert recommend(made, 400).strategy == "c"
     assert recommend(made, 499).strategy == "c"
     assert recommend(made, 500).strategy == "b"
+    large = Forecast("all", 9000, 1.0, 900, 90_000, 1.0, 0.02, 10)
+    assert recommend([large, *made]).reason == (
+        "all finds the best item of 100% of the topics (±2%) with 9,000 judgments; it is the cheapest within one "
+        "standard error of the best. a finds 90% with 1."
+    )
     none = recommend(made, 50)
     assert none.strategy is None
     assert "50% of the topics" in none.reason

@@ -21,7 +21,8 @@ class Forecast:
     """The forecast of one strategy; `found` is the share of topics whose best item it ranks first.
 
     `rounds` is how often a topic has to wait for answers before it can ask on, a mean over topics; `error` is the
-    standard error of `found` over `trials`. Money is in minor units.
+    standard error of `found` over `trials`, by Agresti and Coull, so that a few trials that all succeed leave some.
+    Money is in minor units.
     """
 
     strategy: str
@@ -93,9 +94,15 @@ def forecast(
         assignments=assignments,
         cost=assignments * pay.per_assignment,
         found=share,
-        error=math.sqrt(share * (1.0 - share) / trials),
+        error=standard_error(right, trials),
         trials=trials,
     )
+
+
+def standard_error(right: float, trials: int) -> float:
+    """Return the standard error of a share, as if two more trials had succeeded and two had failed."""
+    share = (right + 2.0) / (trials + 4.0)
+    return math.sqrt(share * (1.0 - share) / (trials + 4.0))
 
 
 def _trials(sizes: Collection[int], strategy: str, cap: int | None, judgments_at_most: int) -> int:

@@ -325,10 +325,14 @@ def recommend(forecasts: Collection[Forecast], max_cost: int | None = None) -> R
     best = max(affordable, key=lambda each: (each.found, -each.cost))
     enough = [each for each in affordable if each.found >= best.found - best.error]
     chosen = min(enough, key=lambda each: (each.cost, each.rounds, -each.found))
-    cap = "" if max_cost is None else f", within the limit of {max_cost / 100:,.2f}"
-    others = "" if chosen is best else f" {best.strategy} finds {best.found:.0%} for {best.cost / 100:,.2f}."
+    price = f"{chosen.cost / 100:,.2f}"
+    cap = "" if max_cost is None else f" for {price}, within the limit of {max_cost / 100:,.2f}"
+    cheaper = [each for each in affordable if each.judgments <= chosen.judgments / 2]
+    told = [best] if chosen is not best else []
+    told += [max(cheaper, key=lambda each: (each.found, -each.cost))] if cheaper else []
+    others = "".join(f" {each.strategy} finds {each.found:.0%} with {each.judgments:,}." for each in told)
     return Recommendation(
         chosen.strategy,
-        f"{chosen.strategy} finds the best item of {chosen.found:.0%} of the topics (±{chosen.error:.0%}) for "
-        f"{chosen.cost / 100:,.2f}{cap}; it is the cheapest within one standard error of the best.{others}",
+        f"{chosen.strategy} finds the best item of {chosen.found:.0%} of the topics (±{chosen.error:.0%}) with "
+        f"{chosen.judgments:,} judgments{cap}; it is the cheapest within one standard error of the best.{others}",
     )

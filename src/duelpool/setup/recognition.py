@@ -19,6 +19,15 @@ PEEKED = 64 << 10
 QUESTION_AT_MOST = 120  # characters of a question, mostly; longer texts are passages
 _LINES = 50
 _ITERATIONS = {"0", "q0", "1"}
+_MAY_BE = {
+    "runs": ("runs",),
+    "qrels": ("qrels", "prefs", "tests"),
+    "prefs": ("prefs", "tests"),
+    "topics": ("topics", "texts", "groups"),
+    "texts": ("topics", "texts", "groups"),
+    "groups": ("topics", "texts", "groups"),
+}
+"""Kinds that a name can give to a file of plain lines, by what its lines look like: `test-queries.tsv` has queries."""
 
 
 def recognise(name: str, data: IO[bytes]) -> str:
@@ -30,7 +39,10 @@ def recognise(name: str, data: IO[bytes]) -> str:
         return ARCHIVE
     if head.startswith(b"\x1f\x8b"):
         head = _unzipped(head)
-    kind = kind_by_name(PurePosixPath(name)) or _by_contents(head)
+    seen = _by_contents(head)
+    kind = kind_by_name(PurePosixPath(name)) or seen
+    if seen and kind not in _MAY_BE.get(seen, (kind,)) and not head.lstrip().startswith((b"{", b"[", b"<")):
+        kind = seen
     if kind is None:
         raise BadFile.at(
             name,

@@ -95,6 +95,8 @@ def kind_by_name(path: PurePosixPath) -> str | None:
     name = path.name.lower()
     if "runs" in path.parts[:-1]:
         return "runs"
+    if "queries" in name or "questions" in name:  # test-queries.tsv has no test pairs
+        return "topics"
     for kind, starts in _STARTS.items():
         if name.startswith(starts) or kind in path.parts[:-1]:
             return kind

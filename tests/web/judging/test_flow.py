@@ -90,6 +90,26 @@ def test_a_first_visit_passes_every_step_in_order(target: str) -> None:
         assert person.state == "judging"
 
 
+def test_invited_colleague_judges_after_consent_and_guide(target: str) -> None:
+    made(target)
+    with served(target) as app:
+        key = Person(app, link="none").key
+        invited, stranger = Person(app, link=key("personal", assessor="anna")), Person(app)
+        for person in (invited, stranger):
+            person.post("step", {"step": "consent", "agree": "yes"})
+            person.post("step", {"step": "guide"})
+        assert (invited.state, stranger.state) == ("judging", "check")
+
+
+def test_invited_worker_of_a_crowd_takes_every_step(target: str) -> None:
+    made_crowd(target, steps=("consent", "guide", "check", "practice"))
+    with served(target) as app:
+        worker = Person(app, link=Person(app, link="none").key("personal", assessor="anna"))
+        worker.post("step", {"step": "consent", "agree": "yes"})
+        worker.post("step", {"step": "guide"})
+        assert worker.state == "check"
+
+
 def test_dedicated_assessors_read_the_guide_again_instead_of_leaving(target: str) -> None:
     made(target, steps=("check",), check=(CheckQuestion("?", ("a", "b"), 1),))
     with served(target) as app:

@@ -51,7 +51,8 @@ def test_every_page_opens_where_systems_compete(back_end: str, tmp_path: Path) -
             (shown,) = manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/systems").json()
             (hidden,) = manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/systems?blind=1").json()
     assert "A leads; not settled" in shown["headline"]
-    assert shown["headline"].replace("A leads; not", "Not") in board  # who is on top stands above it, said once
+    # Who is on top stands above it, and is said once.
+    assert shown["headline"].replace("A leads; not", "Not") in board
     assert [row["system"] for row in shown["rows"]][:2] == ["A", "B"]
     assert all(row["low"] < row["strength"] < row["high"] for row in shown["rows"])
     assert board.count('<svg class="strip"') == 4

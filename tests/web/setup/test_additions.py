@@ -121,4 +121,6 @@ def test_first_steps_lead_to_judging_and_inviting(app: FastAPI, manager: TestCli
         here = re.search(r'id="judge-here" href="([^"]+)"', text)
         assert here is not None
         assert TestClient(app, base_url=ORIGIN).get(here[1].replace("&amp;", "&")).status_code == 200
+        opened = app.state.links.open(here[1].split("key=")[1], campaign.id, app.state.store.now())
+        assert (opened.kind, opened.assessor) == ("personal", "manager")
     assert 'id="invite"' in manager.get(f"{base}/assessors").text

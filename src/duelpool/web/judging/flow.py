@@ -25,6 +25,7 @@ from duelpool.web.judging.schemas import Sheets, money
 
 TRIES = 2  # of the check, for a crowd
 TRIES_OF_OWN = 20  # for people whom the campaign knows: they read the guide again instead of leaving
+WAIVED = "waived"  # the check of someone whom the campaign's owner invited by name
 NEW = "new"  # the state of someone who is ready to judge, and doesn't take part yet
 AHEAD = 2  # questions that a dedicated assessor holds: the present one and the next
 
@@ -59,6 +60,16 @@ def checks(campaign: Campaign, texts: Catalogue) -> dict[str, CheckQuestion]:
         str(each.get("id", f"c{at}")): CheckQuestion(each["text"], tuple(each["choices"]), each["answer"])
         for at, each in enumerate(listed, 1)
     }
+
+
+def waives(campaign: Campaign, visitor_kind: str) -> bool:
+    """Return whether a visitor judges right after consent and guide: your own people whom you invited by name.
+
+    A check or practice pairs of the campaign's own are for everybody.
+    """
+    settings = campaign.settings
+    own = bool(settings.check or settings.practice)
+    return visitor_kind == "personal" and settings.judges == "dedicated" and not own
 
 
 def practice_pairs(campaign: Campaign, texts: Catalogue) -> tuple[PracticePair, ...]:
@@ -155,11 +166,12 @@ class Flow:
         for step in ("consent", "guide"):
             if step in steps and not counts[step, "yes"]:
                 return Place(step, present)
-        if "check" in steps and checks(self.campaign, texts) and not counts["check", "passed"]:
+        waived = counts["check", WAIVED] > 0
+        if not waived and "check" in steps and checks(self.campaign, texts) and not counts["check", "passed"]:
             own = self.campaign.settings.judges == "dedicated"
             left = (TRIES_OF_OWN if own else TRIES) - counts["check", "failed"]
             return Place("check" if left > 0 else "check-failed", present, tries_left=max(0, left))
-        pairs = practice_pairs(self.campaign, texts) if "practice" in steps else ()
+        pairs = practice_pairs(self.campaign, texts) if "practice" in steps and not waived else ()
         seen = sum(step.name == "practised" for step in present.steps)
         if self.campaign.settings.stage != "grading" and seen < len(pairs):
             answers = [step.outcome for step in present.steps if step.name == "practice"]

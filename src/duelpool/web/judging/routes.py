@@ -21,7 +21,7 @@ from duelpool.web.judging import passages, preview
 from duelpool.web.judging.admission import admit, admitting, settled
 from duelpool.web.judging.callers import Visit, campaigns_of, changing, current_visit, links_of, looking
 from duelpool.web.judging.contexts import page
-from duelpool.web.judging.flow import Place, checks, saved_json
+from duelpool.web.judging.flow import WAIVED, Place, checks, saved_json, waives
 from duelpool.web.judging.schemas import answer_of, passage_json, question_id, scale_point, text_of
 from duelpool.web.judging.visitors import Visitor, read_cookie, write_cookie
 from duelpool.web.server.guard import FRAME_CSP, NoVisit, wants_json
@@ -156,10 +156,11 @@ def step(visit: Visit) -> Response:
 def _taken(visit: Visit, name: str, place: Place) -> list[Step]:
     """Return the steps that a form completes."""
     values = visit.values
+    waived = [Step("check", WAIVED)] if waives(visit.flow.campaign, visit.visitor.kind) else []
     if name == "consent":
-        return [Step("consent", "yes")] if values.get("agree") == "yes" else []
+        return [Step("consent", "yes"), *waived] if values.get("agree") == "yes" else []
     if name == "guide":
-        return [Step("guide", "yes")]
+        return [Step("guide", "yes"), *waived]
     if name == "check":
         asked = checks(visit.flow.campaign, visit.texts)
         right = all(str(values.get(key, "")) == str(each.answer) for key, each in asked.items())

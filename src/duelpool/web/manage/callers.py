@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -10,7 +11,7 @@ from starlette.responses import RedirectResponse
 
 from duelpool.access import audit_log
 from duelpool.campaign.campaign import Also
-from duelpool.web.access.links import Links
+from duelpool.web.access.links import Links, address
 from duelpool.web.access.passes import need, pass_of
 from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.manage.dashboard import Dashboard, Dashboards
@@ -56,6 +57,20 @@ class ManageCaller:
     def may_manage(self) -> bool:
         """Whether the caller has the scope "manage"."""
         return "manage" in self.access.scopes
+
+    @property
+    def judge_here(self) -> str:
+        """The address of the judging page for this manager, empty for a viewer; a dedicated campaign names them."""
+        if not self.may_manage:
+            return ""
+        campaign = self.dashboard.campaign
+        now = campaign.read(lambda tx: tx.now)
+        if campaign.settings.judges != "dedicated":
+            return address("", self.id, self.links.key(self.id, "open", now))
+        who = self.access.who
+        sign = blake2b(f"{self.id} {who}".encode(), digest_size=3).hexdigest()  # the log names no account
+        name = "manager" if who == "link" else f"manager-{sign}"
+        return address("", self.id, self.links.key(self.id, "personal", now, assessor=name))
 
     def audit_entry(self, action: str, about: str = "") -> Also:
         """Return the audit log's entry for an action of this caller."""

@@ -62,9 +62,7 @@ def settings_page(
         assessors=address(root, caller.id, caller.links.key(caller.id, "open", now))
         if caller.may_manage
         else "",
-        judge_here=address("", caller.id, caller.links.key(caller.id, "open", now))
-        if caller.may_manage
-        else "",
+        judge_here=caller.judge_here,
         may_manage=caller.may_manage,
         trouble=trouble,
         refused=campaign.refused_settings,

@@ -10,7 +10,6 @@ from duelpool.campaign.views import certainty
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.records import Passage
 from duelpool.store import log
-from duelpool.web.access.links import address
 from duelpool.web.judging import passages
 from duelpool.web.manage import actions, reading
 from duelpool.web.manage.callers import ManageCaller, Viewing
@@ -30,9 +29,8 @@ LINES_SHOWN = 20  # an assessor's latest judgments
 def overview(caller: Viewing) -> Response:
     """Show the campaign at a glance."""
     seen = glance.overview(caller.dashboard, blind=caller.blind)
-    open_key = caller.links.key(caller.id, "open", caller.dashboard.campaign.read(lambda tx: tx.now))
-    here = address("", caller.id, open_key) if caller.may_manage else ""
     shown = glance.WORKING_SHOWN
+    here = caller.judge_here
     return show(caller, "overview", "overview", "Overview", seen=seen, shown_working=shown, judge_here=here)
 
 
