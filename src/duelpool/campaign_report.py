@@ -11,7 +11,7 @@ from duelpool.agreements.charts import finding_chart
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what, percent
 from duelpool.campaign.views.labels import item_labels
-from duelpool.campaign.views.status import AssessorStatus, CampaignStatus
+from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation, measures_of
 from duelpool.evaluation.side_by_side import side_by_side
@@ -79,6 +79,9 @@ def chapters(
         defined += _definitions_of_certainty(snapshot)
     spared = _spared(snapshot)
     answer += () if spared is None else (spared.in_words(snapshot),)
+    if (spending := snapshot.spending) is not None:
+        answer += (f"Judgments went where they help most; {spending}.",)
+        defined.append(f"Settled: {spending.spend.settled_at}.")
     parts.append(_people(snapshot))
     reliability, notes = _agreement(campaign)
     parts += reliability
@@ -264,10 +267,24 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
         first = str(labels[topic.best[0]]).replace("(…", "(…\u2060") if topic.best else "–"  # one word
         more = f"; {len(topic.best) - 1} more named" if len(topic.best) > 1 else ""
         certain = in_short(topic.certainty) if topic.statement else None
-        rows.append((topic.text or topic.topic, f"{first}{more}", certain, topic.judgments))
+        rows.append(
+            (
+                topic.text or topic.topic,
+                f"{first}{more}",
+                certain,
+                topic.judgments,
+                *_still_open(topic, snapshot),
+            )
+        )
     tables = [
         Table(
-            ("question", "best answer", "certainty", "judgments"),
+            (
+                "question",
+                "best answer",
+                "certainty",
+                "judgments",
+                *(() if snapshot.spending is None else ("still open",)),
+            ),
             tuple(rows),
             caption="Topic by topic",
             cards=True,
@@ -291,6 +308,16 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
         columns = ("question", "best", "certainty")
         tables.append(Table(columns, stated, caption="How sure the best are", folded=True, cards=True))
     return Chapter("Best answers", tuple(words), tables=tuple(tables))
+
+
+def _still_open(topic: TopicStatus, snapshot: CampaignStatus) -> tuple[Cell, ...]:
+    """Return what is open in a topic, as a column; none where judgments are spent evenly."""
+    spending = snapshot.spending
+    if spending is None:
+        return ()
+    return (
+        "settled" if topic.settled else None if topic.worth is None else spending.spend.in_short(topic.worth),
+    )
 
 
 def _definitions_of_scores(measures: Sequence[str], board: Board) -> list[str]:

@@ -11,6 +11,7 @@ from duelpool.campaign.settings.changes import changed
 from duelpool.campaign.views.status import recounted_status, status
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign.work.pace import WorkPace
+from duelpool.campaign_report import chapters
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import Run
@@ -103,6 +104,45 @@ def test_the_overview_says_what_is_settled_and_how_much_is_left(tmp_path: Path) 
             "settled: 0 of 3 topics, 30 judgments to go"
             in forecast(head, WorkPace(0.0, 10, 1.0, None, None, ())).headline
         )
+
+
+@pytest.mark.parametrize(
+    ("spend", "open_now", "settled"),
+    [
+        ("best", "The likeliest item isn't the best with a chance of ", "at most 5 %"),
+        (
+            "leaderboard",
+            "A run's score in this topic is known to ±",
+            "a run's score in it is known to ± 0.02",
+        ),
+        ("compare:A,B", "The difference of A and B in this topic is known to ±", "is known to ± 0.02"),
+    ],
+)
+def test_every_topic_says_what_is_open_and_what_more_judgments_bring(
+    tmp_path: Path, spend: str, open_now: str, settled: str
+) -> None:
+    with open_store(str(tmp_path / "a.db"), create=True) as store:
+        campaign = create(store, spend=spend, spend_judgments=200)
+        judge(campaign, 19)
+        watch = Watch(campaign)
+        now = watch.look()
+        assert now.spending is not None
+        assert settled in now.spending.spend.settled_at
+        assert now.as_json()["spending"]["spend"] == spend
+        for topic in now.topic_statuses:
+            assert (topic.worth is None) == bool(topic.settled)
+            if topic.worth is not None and topic.gain is not None:
+                assert 0 < topic.gain < topic.worth
+                assert topic.still_open.startswith(open_now)
+                assert now.spending.spend.in_short(topic.worth - topic.gain) in topic.still_open
+                assert "after 10 more judgments about" in topic.still_open
+        some = [topic for topic in now.topic_statuses if topic.gain is not None]
+        assert some
+        short, *others = chapters(campaign, watch)
+        assert f"Judgments went where they help most; {now.spending}." in short.words
+        answers = next(each for each in others if each.title == "Best answers").tables[0]
+        assert answers.columns[-1] == "still open"
+        assert now.spending.spend.in_short(some[0].worth or 0) in {row[-1] for row in answers.rows}
 
 
 def test_set_up_takes_where_judgments_go() -> None:

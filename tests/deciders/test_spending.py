@@ -195,6 +195,19 @@ def test_a_first_stage_counts_by_what_it_costs_where_runs_are_compared() -> None
     assert {each.urgency for each in worths("best", 0).values()} == {np.inf}
 
 
+def test_what_more_judgments_bring_falls_with_those_that_are_spent() -> None:
+    early, late = (TopicWorth(spent, 0.4, 0.4 / spent, settled=False, ended=False) for spent in (10, 90))
+    best, board = Spend("best"), Spend("leaderboard")
+    assert early.gain(best) == pytest.approx(0.4 * (1 - 0.5**0.3))
+    assert late.gain(best) == pytest.approx(0.4 * (1 - 0.9**0.3))
+    assert early.gain(board) == pytest.approx(0.4 * (1 - 0.5**0.12))
+    assert late._replace(ended=True).gain(best) is None
+    assert late._replace(urgency=np.inf).gain(best) is None
+    assert late._replace(worth=0.0, urgency=0.0).gain(board) is None
+    assert best.in_short(0.123) == "12.3 %"
+    assert board.in_short(0.0064) == "±\u00a00.080"
+
+
 def test_an_account_says_what_is_settled_and_what_is_left() -> None:
     rows = [
         TopicWorth(10, 0.01, 0.001, settled=True, ended=True),

@@ -203,7 +203,13 @@ RECIPES: dict[str, Recipe] = {
         weight=0.25,
     ),
     "GET /manage/{campaign}/topics": Recipe(
-        READING, {"state": ("any", "open", "done"), "search": ("", "o"), "cursor": CURSOR}
+        READING,
+        {
+            "state": ("any", "open", "done"),
+            "search": ("", "o"),
+            "order": ("", "worth", "-gain"),
+            "cursor": CURSOR,
+        },
     ),
     "GET /manage/{campaign}/pairs": Recipe(
         READING, {"topic": TOPICS_THERE, "assessor": PEOPLE, "order": ("", "-topic"), "cursor": CURSOR}

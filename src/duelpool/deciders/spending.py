@@ -24,6 +24,7 @@ class SpendingStatus(NamedTuple):
     judgments: int
     budget: int | None
     decided: bool = False
+    spend: Spend = Spend()
 
     @property
     def to_go(self) -> int | None:
@@ -39,7 +40,7 @@ class SpendingStatus(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {**self._asdict(), "to_go": self.to_go}
+        return {**self._asdict(), "spend": str(self.spend), "to_go": self.to_go}
 
     def __str__(self) -> str:
         settled = f"settled: {self.settled:,} of {self.topics:,} {'topic' if self.topics == 1 else 'topics'}"
@@ -59,7 +60,7 @@ class SpendingStatus(NamedTuple):
             spread = math.sqrt(math.fsum(each.worth for each in rows))
             decided = abs(difference) > DECIDED * spread
         settled, ended = sum(each.settled for each in rows), sum(each.ended for each in rows)
-        return cls(len(rows), settled, ended, sum(each.judgments for each in rows), budget, decided)
+        return cls(len(rows), settled, ended, sum(each.judgments for each in rows), budget, decided, spend)
 
 
 class Spending(Decider):

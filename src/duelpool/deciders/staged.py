@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from duelpool.arrays import Floats, Indices
-from duelpool.deciders.stakes import Stake
+from duelpool.deciders.stakes import Spend, Stake
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
@@ -46,6 +46,12 @@ class TopicWorth(NamedTuple):
     settled: bool
     ended: bool
     difference: float = 0.0
+
+    def gain(self, spend: Spend) -> float | None:
+        """Return what more judgments are expected to take off the worth; None where none are asked, nor known."""
+        if self.ended or not 0 < self.urgency < math.inf:
+            return None
+        return spend.gain(self.worth, self.worth / self.urgency)
 
 
 @dataclass(frozen=True, slots=True)

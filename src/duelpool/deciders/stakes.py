@@ -3,6 +3,7 @@
 All of it follows from the chance of each item to be the best of its topic.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -22,6 +23,12 @@ SURE = 0.05
 SLIGHT = 0.02**2
 """Of `leaderboard` and `compare`: a topic is settled when the variance of scores is at most this."""
 
+FALLS_BEST, FALLS_SCORES = 0.3, 0.12
+"""The power of the judgments by which what is open falls, over all topics and stages of a replay of dl21."""
+
+MORE = 10
+"""Judgments whose expected effect on a topic is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spend:
@@ -39,6 +46,36 @@ class Spend:
     def needs_runs(self) -> bool:
         """Whether the worth of a topic depends on runs."""
         return self.kind in ("leaderboard", COMPARE)
+
+    @property
+    def settled_at(self) -> str:
+        """When a topic is settled, in words."""
+        if not self.needs_runs:
+            return f"its likeliest item isn't the best with a chance of at most {100 * SURE:.0f} %"
+        return f"{self._what} in it is known to ± {math.sqrt(SLIGHT):.2f}"
+
+    @property
+    def _what(self) -> str:
+        return f"the difference of {' and '.join(self.systems)}" if self.systems else "a run's score"
+
+    def gain(self, worth: float, spent: float, more: int = MORE) -> float:
+        """Return how much of what is open `more` judgments are expected to take, after those that are spent."""
+        falls = FALLS_SCORES if self.needs_runs else FALLS_BEST
+        return float(worth * (1 - (spent / (spent + more)) ** falls))
+
+    def in_short(self, worth: float) -> str:
+        """Return what is open as a figure: a chance, or the standard deviation of a score."""
+        return f"±\u00a0{math.sqrt(worth):.3f}" if self.needs_runs else f"{100 * worth:.1f} %"
+
+    def in_words(self, worth: float, gain: float | None) -> str:
+        """Return a sentence on what is open, and what more judgments are expected to leave open."""
+        figure = self.in_short(worth)
+        if self.needs_runs:
+            said = f"{self._what[:1].upper()}{self._what[1:]} in this topic is known to {figure}"
+        else:
+            said = f"The likeliest item isn't the best with a chance of {figure}"
+        later = "" if gain is None else f"; after {MORE} more judgments about {self.in_short(worth - gain)}"
+        return f"{said}{later}."
 
     def refuse_without(self, runs: Sequence[str]) -> None:
         """Refuse runs with which it can't be said what a topic is worth."""

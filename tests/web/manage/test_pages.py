@@ -219,6 +219,34 @@ def test_topics_are_sorted_and_searched_over_all_pages(app: FastAPI, monkeypatch
     assert manager.get(f"/manage/{campaign}/topics?order=nonsense").status_code == 400
 
 
+def test_topics_say_what_is_open_where_judgments_go_where_they_help(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = managed(store, strategy="swissfinals", spend="best", spend_judgments=60)
+        judge(campaign, 30)
+    with served(tmp_path / "c.db") as application:
+        manager = TestClient(application, base_url=ORIGIN)
+        manager.get(f"/manage/{campaign.id}", params={"key": key_for(application, campaign.id)})
+        rows = manager.get(f"/manage/{campaign.id}/topics").text
+        assert re.search(r"Settled: \d of 3 topics, 30 judgments to go", rows)
+        assert "isn&#39;t the best with a chance of at most 5 %" in rows
+        for order, label in (("worth", "Still open"), ("gain", "Ten more")):
+            text = manager.get(f"/manage/{campaign.id}/topics?order={order}").text
+            assert 'aria-sort="descending"' in text
+            assert re.search(rf'data-is="{label}">(settled|–|\d+\.\d %)</td>', text)
+        listed = manager.get(f"/api/v1/campaigns/{campaign.id}/topics?order=worth").json()["rows"]
+        worths = [row["status"]["worth"] for row in listed if row["status"]["worth"] is not None]
+        assert worths == sorted(worths, reverse=True)
+        assert any(row["status"]["gain"] for row in listed)
+        for row in listed:
+            page = manager.get(f"/manage/{campaign.id}/topic?topic={row['status']['topic']}").text
+            said = (
+                "Settled: nothing more is asked."
+                if row["status"]["settled"]
+                else "Still open: the likeliest item"
+            )
+            assert said in page
+
+
 def test_pairs_are_searched_by_the_words_of_their_question(app: FastAPI) -> None:
     campaign = ids(app)["rows"]
     manager = person(app, campaign)

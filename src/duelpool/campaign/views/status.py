@@ -24,7 +24,7 @@ from duelpool.campaign.views.summaries import Summarised
 from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.topic_summary import Closing, TopicSummary, first_phase, pending_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
-from duelpool.deciders import ALL, SpendingStatus, TopicWorth
+from duelpool.deciders import ALL, SpendingStatus, TopicWorth, read_spend
 from duelpool.frames import Tabular, counted, frame_of
 from duelpool.records import Certainty, Proposal
 from duelpool.store import Reading, holdings, leases, log, schema
@@ -48,7 +48,8 @@ class TopicStatus:
     how sure the best items are, `confidence` the chance in it that a best one is among them, `statement` what it says
     in words. `outdated`: best items and certainty are those of an earlier moment, or none yet; the present ones take
     long, and are still to be worked out. Where judgments aren't spent evenly, `worth` is how much is still open (the
-    chance that the likeliest item isn't the best, or a variance of scores); None once the topic is `settled`.
+    chance that the likeliest item isn't the best, or a variance of scores); None once the topic is `settled`. `gain` is
+    what ten more judgments are expected to take off it, `still_open` both in words.
     """
 
     topic: str
@@ -70,6 +71,8 @@ class TopicStatus:
     waits: str
     worth: float | None = None
     settled: bool | None = None
+    gain: float | None = None
+    still_open: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +401,10 @@ def topic_view(
             leased=Counter(each.pair[0] for each in leased),
             parked={item for item, _ in parked},
         )
+    if known.worth is not None and own.worth is not None:
+        spend = read_spend(settings.spend)
+        gain = known.worth.gain(spend)
+        own = dataclasses.replace(own, gain=gain, still_open=spend.in_words(own.worth, gain))
     return TopicView(
         status=own,
         position=known.position,

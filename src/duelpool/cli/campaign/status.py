@@ -21,7 +21,7 @@ from duelpool.campaign.views.summaries import Turns, work_out
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
-from duelpool.deciders import read_goal
+from duelpool.deciders import Spend, read_goal
 from duelpool.judges.live import is_simulated
 
 RESULTS_AT_ONCE = 200
@@ -115,7 +115,8 @@ def _topics(now: CampaignStatus) -> Table:
     ):
         columns.append((name, *map(str, figures)))
     if now.spending is not None:
-        columns.append(("still open", *map(_still_open, now.topic_statuses)))
+        spend = now.spending.spend
+        columns.append(("still open", *(_still_open(each, spend) for each in now.topic_statuses)))
     frame = 3 * (len(columns) + 1) + 1
     room = Console().width - frame - sum(max(map(cell_len, column)) for column in columns)
     best = [_best(each, each.best) for each in now.topic_statuses]
@@ -137,9 +138,9 @@ def _topics(now: CampaignStatus) -> Table:
     return table
 
 
-def _still_open(topic: TopicStatus) -> str:
+def _still_open(topic: TopicStatus, spend: Spend) -> str:
     """Return what a topic is still worth: a chance for its best item, a standard deviation for scores of runs."""
-    return "settled" if topic.settled else "" if topic.worth is None else f"{topic.worth:.2g}"
+    return "settled" if topic.settled else "" if topic.worth is None else spend.in_short(topic.worth)
 
 
 def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
@@ -153,6 +154,8 @@ def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
         if any(each.certainty is not None and each.certainty.by_chance for each in said):
             yield f"(chance): {NOT_FROM_CHANCE}"
     yield from filter(None, dict.fromkeys(on_what(each.certainty) for each in said))
+    if now.spending is not None:
+        yield f"Still open: a topic is settled when {now.spending.spend.settled_at}."
     if left := now.total("outdated"):
         yield (
             f"The best items of {left:,} topics aren't worked out yet. With --certainty, status works out "

@@ -234,7 +234,10 @@ def topics(  # noqa: PLR0917 (a route's query is its arguments)
     search: Text = "",
     order: Text = "",
 ) -> TopicPage:
-    """The topics; state is any, done, going on, waiting or parked; order question, judged, certainty, items or left."""
+    """The topics; state is any, done, going on, waiting or parked; order is by a column.
+
+    Columns: question, judged, certainty, items, left (judgments to go), worth (what is still open) and gain.
+    """
     return reading.topics(caller.dashboard, cursor, limit, state, search, order)
 
 

@@ -92,6 +92,8 @@ TOPIC_COLUMNS: dict[str, SortColumn[TopicView]] = {
     "certainty": SortColumn(lambda view: view.status.confidence, largest_first=True),
     "items": SortColumn(lambda view: view.status.items, largest_first=True),
     "left": SortColumn(lambda view: view.status.expected - view.status.judgments, largest_first=True),
+    "worth": SortColumn(lambda view: view.status.worth, largest_first=True),
+    "gain": SortColumn(lambda view: view.status.gain, largest_first=True),
 }
 
 

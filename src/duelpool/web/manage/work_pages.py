@@ -51,6 +51,7 @@ def topics(caller: Viewing) -> Response:
         states=reading.TOPIC_STATES,
         in_short=certainty.in_short,
         stated=any(each.statement for each in shown),
+        spending=caller.dashboard.watch.look().spending,
         topics=reading.topic_labels(caller.dashboard, [each.topic for each in shown]),
         labels=reading.labels(caller.dashboard, [each.best[0] for each in shown if each.best]),
     )
