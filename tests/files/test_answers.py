@@ -230,6 +230,34 @@ def test_a_json_field_a_system_is_read_like_a_column(tmp_path: Path) -> None:
     assert "--fields systems=gpt+claude+level" in str(refused.value.remedy)
 
 
+NESTED = {
+    "GPT 4": {"Why is the sky blue?": "Light scatters.", "Who wrote it?": "Nobody knows."},
+    "B": {"Why is the sky blue?": "It reflects the sea.", "Who wrote it?": None},
+}
+
+
+def test_answers_by_system_and_question_are_read_either_way_round(tmp_path: Path) -> None:
+    answers = read(tmp_path, json.dumps(NESTED, indent=1))
+    assert answers.systems == ("GPT 4", "B")
+    assert [topic.text for topic in answers.questions.values()] == ["Why is the sky blue?", "Who wrote it?"]
+    assert answers.missing == {"B": 1}
+    turned: dict[str, dict[str, str | None]] = {}
+    for system, texts in NESTED.items():
+        for question, text in texts.items():
+            turned.setdefault(question, {})[system] = text
+    assert sorted(given(read(tmp_path, json.dumps(turned))).values()) == sorted(given(answers).values())
+
+
+def test_answers_by_two_ids_need_the_names_of_the_systems(tmp_path: Path) -> None:
+    contents = json.dumps({"t1": {"A": "One.", "B": "Two."}, "t2": {"A": "Three.", "B": "Four."}})
+    with pytest.raises(BadFile, match="which are the systems") as refused:
+        read(tmp_path, contents)
+    assert "systems=A+B" in str(refused.value)
+    for systems, questions in ((("A", "B"), {"t1", "t2"}), (("t1", "t2"), {"A", "B"})):
+        answers = read(tmp_path, contents, fields=f"systems={'+'.join(systems)}")
+        assert (answers.systems, set(answers.questions)) == (systems, questions)
+
+
 def test_questions_that_are_numbers_are_ids(tmp_path: Path) -> None:
     rows = [{"prompt": number, "model": "A", "result": f"Answer {number}."} for number in (8, 5)]
     answers = read(tmp_path, lines_of(*rows))

@@ -58,6 +58,7 @@ def test_its_name_counts_first_and_an_unclear_file_is_refused() -> None:
         ("doc.qrels.txt", b"1 0 d1 2\n", "qrels"),
         ("prefs.qrels", b"1 0 d1 2\n", "prefs"),
         ("tests.txt", b"1 d1 d2 d1\n", "tests"),
+        ("x.json", b'{"gpt": {"Why is it so?": "It is."}}', "answers"),
         ("groups.tsv", b"worker-1\tcrowd\n", "groups"),
     ],
 )

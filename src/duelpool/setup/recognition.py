@@ -12,6 +12,7 @@ from typing import IO
 
 from duelpool.errors import BadFile
 from duelpool.files.answers.fields import NAMES, plain
+from duelpool.files.answers.forms import is_nested
 from duelpool.setup.uploads import ARCHIVE, KINDS, kind_by_name
 
 PEEKED = 64 << 10
@@ -105,6 +106,8 @@ def _first_object(text: str, lines: Sequence[str]) -> dict[str, object]:
 
 def _by_names(row: dict[str, object]) -> str | None:
     """Return the kind of a file by the names of its fields."""
+    if is_nested(row):
+        return "answers"
     names = {plain(name) for name in row}
 
     def has(*fields: str) -> bool:

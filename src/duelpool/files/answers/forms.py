@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from duelpool.errors import BadFile, BadRecord
-from duelpool.files.answers.fields import COLUMNS, MAYBE_IDS, FieldMap, map_fields, not_found
+from duelpool.files.answers.fields import COLUMNS, MAYBE_IDS, NAMES, FieldMap, map_fields, not_found, plain
 from duelpool.files.answers.results import (
     inspect_archive,
     inspect_rows,
@@ -74,6 +74,9 @@ def _json(source: Source, how: AnswerReading) -> Iterator[AnswerRow]:
             placed = [(RowPlace(source.name, row=at), row) for at, row in enumerate(results, 1)]
             yield from promptfoo_rows(placed, tally)
             return
+        if is_nested(document):
+            yield from _objects(_unnested(source.name, document, how), replace(how, mapped={}))
+            return
         rows = [(RowPlace(source.name, 1), document)]
     elif document is not None:
         rows = [(RowPlace(source.name, row=at), row) for at, row in enumerate(document, 1)]
@@ -94,6 +97,58 @@ def _json(source: Source, how: AnswerReading) -> Iterator[AnswerRow]:
         yield from _table(source.name, wide, how)
     else:
         yield from _objects(rows, how)
+
+
+def is_nested(document: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is answers by system and question, or by question and system: {a: {b: text}}."""
+    known = {plain(each) for names in NAMES.values() for each in names}
+    return bool(document) and all(
+        isinstance(inner, Mapping)
+        and inner
+        and all(text is None or isinstance(text, str) for text in inner.values())
+        and plain(outer) not in known
+        for outer, inner in document.items()
+    )
+
+
+def _unnested(file: str, document: Mapping[str, Any], how: AnswerReading) -> Iterator[Placed]:
+    """Yield a row an answer; what has the words is the question, else the user names the systems."""
+    outer, inner = list(document), list(dict.fromkeys(key for each in document.values() for key in each))
+    named = [part.strip() for part in how.mapped.get(COLUMNS, "").split("+") if part.strip()]
+    if named:
+        by_system = set(named) <= set(outer)
+        clear = by_system != (set(named) <= set(inner))
+    else:
+        by_system = _are_questions(inner)
+        clear = by_system != _are_questions(outer)
+    if not clear:
+        raise BadFile.at(
+            file,
+            None,
+            f"It isn't clear which are the systems: {_listed(outer)}, or {_listed(inner)}.",
+            "Name them: --fields systems=A+B",
+        )
+    asked = "question" if _are_questions(inner if by_system else outer) else "question_id"
+    row = 0
+    for first, answers in document.items():
+        for second, text in answers.items():
+            row += 1
+            system, question = (first, second) if by_system else (second, first)
+            if named and system not in named:
+                continue
+            if text is None:
+                how.tally.add("null: the system has no answer to that question", None)
+                continue
+            yield RowPlace(file, row=row), {asked: question, "system": system, "answer": text}
+
+
+def _are_questions(keys: Sequence[str]) -> bool:
+    """Whether most keys have several words, as questions have and names of systems don't."""
+    return 2 * sum(len(key.split()) > 3 or key.rstrip().endswith("?") for key in keys) >= len(keys)
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(f"'{key[:30]}'" for key in keys[:3]) + (", ..." if len(keys) > 3 else "")
 
 
 def _one_field_a_system(rows: Sequence[Placed], how: AnswerReading) -> list[Placed]:
