@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.settings.changes import changed
+from duelpool.campaign.views.idle import session_ending, why_idle
 from duelpool.campaign.views.status import recounted_status, status
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign.work.pace import WorkPace
@@ -156,6 +157,7 @@ def test_more_judgments_can_be_given_later(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "a.db"), create=True) as store:
         campaign = create(store, spend="best", spend_judgments=10)
         assert judge(campaign, 100) == 10
+        assert why_idle(campaign, "anna") == session_ending(campaign, "anna") == "spent"
         campaign.change(changed(campaign.settings, {"spend_judgments": 14}))
         assert judge(campaign, 100) == 4
         again = Campaign.open(store)

@@ -124,7 +124,8 @@ def put_together() -> set[str]:
     keys |= {f"options.size.{size}" for size in ("small", "normal", "large")}
     keys |= {"practice.right", "practice.wrong", "feedback.confidence", "feedback.understanding"}
     keys |= {"consent_text", "guide_text", "check", "practice", "language", "dir", "judge.untitled"}
-    keys |= {f"no_work{why}.{part}" for why in ("", ".done", ".held", ".own") for part in ("title", "text")}
+    whys = ("", ".done", ".spent", ".held", ".own")
+    keys |= {f"no_work{why}.{part}" for why in whys for part in ("title", "text")}
     keys |= {f"grade_{scale}_{grade:g}" for scale, grades in SCALES.items() for grade in grades}
     names = {name for _, name in STATUSES.values()} | {"unexpected"}
     return keys | {f"{part}_{name}" for part in ("problem", "remedy") for name in names}

@@ -44,6 +44,7 @@ DEDICATED = 8  # simulated people of a campaign without a crowd, unless --assess
 DEMO = "demo"  # the model of people who know the true utilities of the demo collection
 ENDINGS = {
     "done": "Every topic has all the judgments it needs.",
+    "spent": "All judgments are spent, and some topics aren't settled. Allow more: the setting spend_judgments.",
     "nothing": "There are no questions for this judge now: others hold them. Start again once they have answered.",
     "held": "The other topics are held back: texts or questions are missing. Add them with `duelpool texts`.",
     "own": "What is left needs another assessor: each judges a pair once. Continue with --assessor NAME.",
