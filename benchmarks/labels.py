@@ -16,8 +16,9 @@ pair      how often a paired t-test calls the two equally good runs different (p
 With --nulls, tests of equal runs instead, and how often they reject (p < .05):
 
 again     on these very topics (test "again"): each topic has a double of the same strengths, and two runs of different
-          skill swap their rankings there, so that their means are equal but for the noise of labels
-t, same   the paired t-test on the same topics
+          skill swap their rankings there, so that their means are equal but for the noise of labels: of the answers
+          to the same questions, or (from the beginning) also of those that led to them
+t, same   the paired t-test on the same topics and questions
 t         the paired t-test of two of seven equally good runs, on new topics
 first     any of the seven can't be first (paired t-tests, corrected)
 settled   any of the seven can't be first, by bets at any time
@@ -28,7 +29,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -50,6 +51,7 @@ BLOCK = 50
 ALPHA = 0.05
 
 Cell: TypeAlias = tuple[str, int, float]  # labels, topics, spread
+Doubles: TypeAlias = Literal["questions", "campaign"]
 Trial: TypeAlias = Callable[[int, int, float, bool], dict[str, Any]]
 
 
@@ -70,16 +72,18 @@ def make_world(
     pooled: bool,
     *,
     skills: Sequence[float] = SKILLS,
-    doubles: bool = False,
+    doubles: Doubles | None = None,
 ) -> World:
     """Make items and runs, judge them, and judge what decides once more.
 
-    With `doubles`, every second topic is like the one before, but for the answers, and runs have changed places there.
+    With `doubles`, every second topic is like the one before, and runs have changed places there; other answers are
+    given to the same questions that decide, or to a campaign from its beginning.
     """
     judged: list[JudgedTopic] = []
     rankings: list[dict[str, list[tuple[str, float]]]] = [{} for _ in skills]
     second, true = np.zeros((len(skills), topics)), np.zeros((len(skills), topics))
     strengths, scores = np.zeros(len(ITEMS)), np.zeros((len(skills), len(ITEMS)))
+    pairs = finals = before = np.zeros((0, 2), dtype=np.int64)
     for at in range(topics):
         name = f"t{at}"
         if doubles and at % 2:
@@ -91,12 +95,15 @@ def make_world(
         for own, row in zip(rankings, scores, strict=True):
             own[name] = list(zip(ITEMS, row.tolist(), strict=True))
         reciprocal = 1 / (np.argsort(np.argsort(-scores, axis=1), axis=1) + 1.0)
-        orders = [rng.permutation(len(ITEMS)) for _ in range(7)]
-        pairs = np.concatenate([order.reshape(-1, 2) for order in orders])
-        before = _answers(rng, strengths, pairs)
-        wins = np.bincount(before[:, 0], minlength=len(ITEMS)) + 1e-6 * rng.random(len(ITEMS))
-        last = np.argsort(-wins)[:FINALISTS]
-        finals = np.array([(a, b) for n, a in enumerate(last) for b in last[:n]])
+        if doubles == "questions" and at % 2:
+            before = _answers(rng, strengths, pairs) if pooled else before
+        else:
+            orders = [rng.permutation(len(ITEMS)) for _ in range(7)]
+            pairs = np.concatenate([order.reshape(-1, 2) for order in orders])
+            before = _answers(rng, strengths, pairs)
+            wins = np.bincount(before[:, 0], minlength=len(ITEMS)) + 1e-6 * rng.random(len(ITEMS))
+            last = np.argsort(-wins)[:FINALISTS]
+            finals = np.array([(a, b) for n, a in enumerate(last) for b in last[:n]])
         final, again = _answers(rng, strengths, finals), _answers(rng, strengths, finals)
         votes, deciding = _votes(name, before) + _votes(name, final), _votes(name, final)
         if pooled:
@@ -181,19 +188,27 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def one_null(trial: int, topics: int, spread: float, pooled: bool, draws: int = 50) -> dict[str, Any]:
     """Return what tests say of equal runs: on the same topics, and on new ones."""
     rng = rng_for(trial, "equal runs", topics, str(spread), str(pooled))
-    same = make_world(rng, topics + topics % 2, spread, pooled, skills=(SKILLS[1], SKILLS[4]), doubles=True)
-    noisy = label_noise(same.topics, same.runs, RR(), draws=draws, seed=trial, again_only=True).table
+    tables = []
+    for doubles in get_args(Doubles):
+        two = (SKILLS[1], SKILLS[4])
+        same = make_world(rng, topics + topics % 2, spread, pooled, skills=two, doubles=doubles)
+        noise = label_noise(same.topics, same.runs, RR(), draws=draws, seed=trial, again_only=True)
+        tables.append(noise.table)
     equal = make_world(rng, topics, spread, pooled, skills=(SKILLS[3],) * len(SKILLS))
     table = ScoreTable(tuple(run.name for run in equal.runs), tuple(each.topic for each in equal.topics),
                        equal.second, limits=(0.0, 1.0))  # fmt: skip
-    one, other = table.runs[:2]
     return {
-        "again": difference(noisy, noisy.runs[0], noisy.runs[1], AGAIN).p < ALPHA,
-        "t, same": difference(noisy, noisy.runs[0], noisy.runs[1]).p < ALPHA,
-        "t": difference(table, one, other).p < ALPHA,
+        "again": _different(tables[0], AGAIN),
+        "again, from the beginning": _different(tables[1], AGAIN),
+        "t, same": _different(tables[0], "t"),
+        "t": _different(table, "t"),
         "first": bool(behind_leader(table, ALPHA)),
         "settled": bool(anytime_behind(table, ALPHA)),
     }
+
+
+def _different(table: ScoreTable, test: str) -> bool:
+    return difference(table, table.runs[0], table.runs[1], test).p < ALPHA
 
 
 def null_summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

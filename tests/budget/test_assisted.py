@@ -16,8 +16,10 @@ from duelpool.budget import (
     simulate_budget,
 )
 from duelpool.budget.estimation.assisted import RankedUnits, true_scores
+from duelpool.budget.estimation.grade_models import fitted_grades
 from duelpool.budget.plans.judged import from_grades
 from duelpool.budget.plans.rounds import next_round
+from duelpool.budget.sampling.samples import Sample
 from duelpool.budget.units.metrics import NotASum
 from duelpool.budget.units.sources import known_from
 from duelpool.errors import BadParameter
@@ -189,6 +191,28 @@ def test_misfits_are_refused() -> None:
         next_round([plan], judged, population, 10)
     assert all(each.width is None for each in plan.outlook)
     assert any("approximate" in note for note in plan.notes)
+
+
+def test_topics_differ_in_how_deep_relevance_goes() -> None:
+    """In the lower half of the ranking, unjudged, 0 and 152 units are relevant; with one slope for all, 29 and 126."""
+    rng = np.random.default_rng(5)
+    topics, depth = 30, 60
+    topic = np.repeat(np.arange(topics), depth)
+    belief = np.tile(np.linspace(0.98, 0.02, depth), topics)
+    odds = np.where(topic % 2 == 0, 12 * (belief - 0.86), 1.5 * (belief - 0.5))
+    utility = (rng.random(len(topic)) < 1 / (1 + np.exp(-odds))).astype(np.float64)
+    expected = np.clip(0.8 * belief, 0.1, 1.0)
+    units = np.flatnonzero(rng.random(len(topic)) < expected)
+    ones = np.ones(len(units), dtype=np.int64)
+    sample = Sample("pivotal", len(units), units, ones, expected[units], utility[units])
+    model = fitted_grades((belief,), topic, topics, sample)
+    low = (belief < 0.5) & ~np.isin(np.arange(len(topic)), units)
+    shallow, deep = (model.at_least[0][low & (topic % 2 == kind)].sum() for kind in (0, 1))
+    assert utility[low & (topic % 2 == 0)].sum() == 0
+    assert shallow < 20
+    assert deep == pytest.approx(utility[low & (topic % 2 == 1)].sum(), rel=0.1)
+    assert model.effect_sd.shape == (1, topics)
+    assert (model.effect_sd > 0).all()
 
 
 @pytest.mark.parametrize(
