@@ -1,7 +1,7 @@
 """What grade each unit is likely to have: a logistic model per grade, on beliefs and their squares.
 
 Each topic has an effect of its own on the constant and on the slope of the first belief: relevance ends at the first
-ranks in one topic, and goes on far down in another.
+ranks in one topic, and continues far down in another.
 """
 
 from collections.abc import Sequence
