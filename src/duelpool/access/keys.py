@@ -19,6 +19,7 @@ KEY, KEY_FILE = "DUELPOOL_KEY", "DUELPOOL_KEY_FILE"
 KEY_AT_LEAST = 16
 _NAME = "links"
 _CHECK = "check of the key"
+_ADDRESS = "address of the server"
 _SECONDS_A_DAY = 86400.0
 
 
@@ -146,3 +147,24 @@ def rotate(connection: Connection, now: float, grace_days: float = GRACE_DAYS) -
         .values(value=secrets.token_urlsafe(32), created=now)
     )
     return until
+
+
+# ---- where the server is reached
+
+
+def served_at(store: Store) -> str:
+    """Return the address at which `duelpool serve` was last reached with this store, empty where none is known."""
+    query = select(schema.secret.c.value).where(schema.secret.c.name == _ADDRESS)
+    return str(store.read(lambda connection: connection.execute(query).scalar()) or "")
+
+
+def remember_address(store: Store, address: str) -> None:
+    """Keep the address at which the server is reached, for links that are made without it."""
+    if served_at(store) == address:
+        return
+
+    def work(connection: Connection, now: float) -> None:
+        connection.execute(delete(schema.secret).where(schema.secret.c.name == _ADDRESS))
+        connection.execute(insert(schema.secret).values(name=_ADDRESS, value=address, created=now))
+
+    store.write(work)

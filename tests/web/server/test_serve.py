@@ -108,6 +108,7 @@ def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None
                 except httpx2.TransportError:
                     time.sleep(0.1)
             assert page.status_code == 200
+            assert f"\nhttp://127.0.0.1:{port}/j/" in call("link", target)
             assert "server" not in page.headers
             base = str(page.url).rstrip("/")
             question = client.get(f"{base}/work").json()["questions"][0]

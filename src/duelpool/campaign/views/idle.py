@@ -43,6 +43,6 @@ def _are_spent(campaign: Campaign) -> bool:
 
 
 def session_ending(campaign: Campaign, assessor: str, *, of_person: bool = False) -> str:
-    """Return why a session without assignments ends: "done", "spent", "held", "nothing" for now, or "own" of a person."""
+    """Return why a session without assignments ends: as `why_idle` says, or "nothing" for now; "own" of a person."""
     why = why_idle(campaign, assessor)
     return why if why in ("done", "spent", "held", *(("own",) if of_person else ())) else "nothing"

@@ -1,12 +1,14 @@
 """`duelpool serve` and `duelpool link`: the web server, and links to its pages."""
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from duelpool.access.accounts import has_manager
+from duelpool.access.keys import remember_address, served_at
 from duelpool.access.openid import ProviderTrouble
 from duelpool.access.sign_on_settings import CLAIM, EVERYONE, SCOPES, SignOnSettings, read_settings
 from duelpool.campaign import Campaign
@@ -16,9 +18,10 @@ from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument, is_s
 from duelpool.cli.output import print_json, tell
 from duelpool.errors import BadParameter
 from duelpool.net.addresses import checked_root
-from duelpool.store import holdings, open_store
+from duelpool.store import Store, holdings, open_store
+from duelpool.store.errors import StoreError
 from duelpool.store.maintenance import rights_notice
-from duelpool.web.access.links import DAYS, LinkKind, address, link_keys
+from duelpool.web.access.links import DAYS, LinkKind, Links, address, link_keys
 from duelpool.web.access.sign_on import CALLBACK, make_sign_on
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
@@ -164,7 +167,7 @@ def serve(
     with open_store(store, create=is_store(store)) as opened:
         if notice := rights_notice(opened):
             tell(f"Notice: {notice}")
-        keys = link_keys(opened)
+        keys = _keys_of(opened, root if known else "")
         rows = opened.read(holdings.campaigns)
         if campaign is not None:
             rows = [opened.read(lambda connection: holdings.find_campaign(connection, campaign))]
@@ -258,7 +261,10 @@ def link(
     ] = False,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
     url: Annotated[
-        str | None, typer.Option(help=f"The URL at which the server is reached. Default: {_LOCAL}.")
+        str | None,
+        typer.Option(
+            help=f"The URL at which the server is reached. Default: that of the last serve, or {_LOCAL}."
+        ),
     ] = None,
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
@@ -283,9 +289,7 @@ def link(
         raise BadParameter(
             "--manage doesn't go with --assessor, --preview or --once.", remedy="Leave the other options out."
         )
-    if url is None and not as_json:
-        tell(f"If the server is reached at another address than {_LOCAL}, name it with --url.")
-    url = checked_root(url or _LOCAL)
+    url = checked_root(url or _last_address(store, quiet=as_json))
     if setup:
         if assessor or preview or once or manage or campaign:
             raise BadParameter(
@@ -309,6 +313,26 @@ def link(
         print_json({"campaign": row.name, "kind": kind, "assessor": assessor, "link": whole})
     else:
         typer.echo(whole)
+
+
+def _keys_of(store: Store, root: str) -> Links:
+    """Return what signs a store's links, and let the store keep where it is served."""
+    if root:
+        with suppress(StoreError):  # one that can't be written can be looked at
+            remember_address(store, root)
+    return link_keys(store)
+
+
+def _last_address(store: str, *, quiet: bool) -> str:
+    """Return where the server was last reached, and say where that is from."""
+    last = ""
+    if "://" in store or Path(store).exists():
+        with open_store(store) as opened:
+            last = served_at(opened)
+    if not quiet:
+        origin = "as the last `duelpool serve` of this store" if last else "which is serve's default"
+        tell(f"The address is {last or _LOCAL}, {origin}. For another, give --url.")
+    return last or _LOCAL
 
 
 def _print_setup_link(store: str, url: str, days: float, as_json: bool) -> None:
