@@ -230,7 +230,7 @@ def test_a_json_field_a_system_is_read_like_a_column(tmp_path: Path) -> None:
     assert "--fields systems=gpt+claude+level" in str(refused.value.remedy)
 
 
-NESTED = {
+NESTED: dict[str, dict[str, str | None]] = {
     "GPT 4": {"Why is the sky blue?": "Light scatters.", "Who wrote it?": "Nobody knows."},
     "B": {"Why is the sky blue?": "It reflects the sea.", "Who wrote it?": None},
 }
