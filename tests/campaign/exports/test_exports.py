@@ -20,7 +20,9 @@ from duelpool.campaign.exports import bundle as bundle_module
 from duelpool.campaign.exports.bundle import write_bundle
 from duelpool.campaign.exports.files import (
     csv_line,
+    export_lines,
     levels_of,
+    visit_log,
     write_csv,
     write_levels,
     write_log,
@@ -493,3 +495,33 @@ def test_imported_judgment_without_an_assessor_is_exported(store: Store, tmp_pat
     line = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])
     assert line["sides_known"] is False
     assert "assessor" not in line
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_logs_that_are_read_together_give_the_same_exports_as_one_by_one(
+    back_end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_target(back_end, tmp_path) as target, open_store(target, create=True) as opened:
+        campaign = make_campaign(opened, {"t3": "abcd", "t1": "ab", "t2": "abc", "t5": "ab", "t4": "abc"})
+        judge_all(campaign)
+        campaign.retract("t2", [1], "a slip")
+        forms = ("csv", "jsonl", "prefs", "levels", "qrels")
+
+        def exported() -> list[list[str]]:
+            lists = [campaign.read(lambda tx: list(export_lines(tx, campaign, form))) for form in forms]  # noqa: B023
+            seen: list[str] = []
+            visit_log(campaign, lambda line: seen.append(json.dumps(line)), last=2)
+            return [*lists, seen]
+
+        together = exported()
+        for lines, topics in ((4, 500), (2000, 2), (0, 1)):
+            monkeypatch.setattr("duelpool.campaign.log.many_topics.READ_AT_ONCE", lines)
+            monkeypatch.setattr("duelpool.campaign.log.many_topics.TOPICS_AT_ONCE", topics)
+            assert exported() == together
+        order = [json.loads(line)["topic"] for line in together[1]]
+        assert list(dict.fromkeys(order)) == ["t3", "t1", "t2", "t5", "t4"]
+        assert sum('"t2"' in line for line in together[-1]) == 2
+        (retracted,) = [
+            row for row in csv.DictReader(together[0]) if (row["topic"], row["seq"]) == ("t2", "1")
+        ]
+        assert retracted["counts"] == "no"

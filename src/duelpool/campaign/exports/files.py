@@ -9,16 +9,17 @@ import dataclasses
 import io
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.exports.forms import FORMS
+from duelpool.campaign.log import many_topics
 from duelpool.campaign.log.json_lines import line_to_json
-from duelpool.campaign.log.replay import read_counted_lines
+from duelpool.campaign.log.replay import CountedLines, read_counted_topics
 from duelpool.campaign.views import summaries
 from duelpool.campaign.views.reading import Values, chosen_levels, topics_of, unscored_topics
 from duelpool.errors import BadParameter, UnknownName, known_names
@@ -30,7 +31,6 @@ from duelpool.files.parquet import is_parquet_name, write_parquet
 from duelpool.files.spreadsheets import harmless
 from duelpool.records import EFFECTS, Kind, Levels, Outcome
 from duelpool.store import Reading, holdings, log, schema
-from duelpool.store.statements import streamed
 
 Target: TypeAlias = str | os.PathLike[str]
 
@@ -87,13 +87,16 @@ def _pref_lines(  # noqa: PLR0917
     tx: Reading, campaign: Campaign, file: str, count: RowCount, tally: Tally, progress: Progress
 ) -> Iterator[str]:
     columns = schema.log.c
-    for topic in topics_of(tx):
-        counts = read_counted_lines(tx, topic)
+    wanted = (columns.topic, columns.seq, columns.left_item, columns.right_item, columns.outcome)
+    target_pairs = (
+        columns.event == log.JUDGMENT,
+        columns.test_pair.is_(None),
+        columns.repeated.is_distinct_from(1),
+    )
+    for topic, counts, rows in _counted_rows(tx, *wanted, where=target_pairs):
         written: set[str] = set()
         refuse_unwritable(file, "topic", [topic])
-        for row in _rows(
-            tx, campaign, topic, columns.seq, columns.left_item, columns.right_item, columns.outcome
-        ):
+        for row in rows:
             if not counts.keeps(row.seq) or row.right_item is None:
                 continue
             for item in (row.left_item, row.right_item):
@@ -122,21 +125,16 @@ def _duplicate_lines(tx: Reading, campaign: Campaign) -> Iterator[str]:
                 yield f"{topic} {row.twin_of} {row.id}"
 
 
-def _rows(tx: Reading, campaign: Campaign, topic: str, *wanted: Any) -> Iterator[Row[Any]]:
-    """Return a topic's judgments of target pairs, in the log's order, a few thousand in memory at a time."""
-    columns = schema.log.c
-    query = (
-        select(*wanted)
-        .where(
-            columns.campaign == campaign.id,
-            columns.topic == topic,
-            columns.event == log.JUDGMENT,
-            columns.test_pair.is_(None),
-            columns.repeated.is_distinct_from(1),
-        )
-        .order_by(columns.seq)
-    )
-    return streamed(tx.connection, query)
+def _counted_rows(
+    tx: Reading, *wanted: Any, where: Sequence[Any] = ()
+) -> Iterator[tuple[str, CountedLines, Iterable[Row[Any]]]]:
+    """Yield each topic, which of its lines count, and rows of its log."""
+    topics = topics_of(tx)
+    counts: dict[str, CountedLines] = {}
+    for at, (topic, rows) in enumerate(many_topics.rows_by_topic(tx, topics, *wanted, where=where)):
+        if at % many_topics.TOPICS_AT_ONCE == 0:
+            counts = read_counted_topics(tx, topics[at : at + many_topics.TOPICS_AT_ONCE])
+        yield topic, counts[topic], rows
 
 
 # ---- results
@@ -295,23 +293,11 @@ def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 
 
 def _log_lines(tx: Reading, campaign: Campaign, count: RowCount, progress: Progress) -> Iterator[str]:
-    for topic in topics_of(tx):
-        for row in log_rows(tx, campaign, topic):
+    for _, rows in many_topics.rows_by_topic(tx, topics_of(tx)):
+        for row in rows:
             count.rows += 1
             yield json.dumps(line_to_json(row), ensure_ascii=False)
         progress(1)
-
-
-def log_rows(tx: Reading, campaign: Campaign, topic: str, last: int | None = None) -> Iterator[Row[Any]]:
-    """Return the rows of a topic's log in order, all of them or the last few."""
-    columns = schema.log.c
-    after = 0 if last is None else max(0, log.head(tx, topic) - last)
-    query = (
-        select(schema.log)
-        .where(columns.campaign == campaign.id, columns.topic == topic, columns.seq > after)
-        .order_by(columns.seq)
-    )
-    return streamed(tx.connection, query)
 
 
 def visit_log(
@@ -324,10 +310,12 @@ def visit_log(
     """Call visit(line) for each line of the log, topic by topic: of all topics or some, all lines or the last few."""
 
     def read_lines(tx: Reading) -> None:
-        for topic in topics_of(tx):
-            if not topics or topic in topics:
-                for row in log_rows(tx, campaign, topic, last):
-                    visit(line_to_json(row))
+        wanted = [topic for topic in topics_of(tx) if not topics or topic in topics]
+        for _, rows in many_topics.rows_by_topic(
+            tx, wanted, where=() if last is None else (many_topics.is_among_last(last),)
+        ):
+            for row in rows:
+                visit(line_to_json(row))
 
     campaign.read(read_lines, once=True)
 
@@ -407,9 +395,8 @@ def judgment_cells(
     tx: Reading, campaign: Campaign, count: RowCount, progress: Progress
 ) -> Iterator[tuple[object, ...]]:
     """Yield every judgment as the values of `CSV_COLUMNS`, topic by topic."""
-    for topic in topics_of(tx):
-        counts = read_counted_lines(tx, topic)
-        for row in log_rows(tx, campaign, topic):
+    for _, counts, rows in _counted_rows(tx):
+        for row in rows:
             if row.event == log.JUDGMENT:
                 count.rows += 1
                 yield _cells(row, counts.keeps(row.seq))

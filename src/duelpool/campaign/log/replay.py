@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import select
 
+from duelpool.campaign.log import many_topics
 from duelpool.campaign.log.newcomers import is_challenge, round_of
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import EFFECTS, Judgment, Kind, PhaseClosed
@@ -40,6 +41,9 @@ class CountedLines:
     def keeps(self, seq: int) -> bool:
         """Whether a judgment is neither retracted nor set aside."""
         return seq not in self.retracted and seq not in self.set_aside
+
+
+_ALL_COUNT = CountedLines(frozenset(), frozenset(), frozenset())
 
 
 @dataclass(slots=True)
@@ -107,21 +111,36 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
 
     With `until`, a time, which lines counted then.
     """
+    return read_counted_topics(tx, [topic], until)[topic]
+
+
+def read_counted_topics(
+    tx: Reading, topics: Collection[str], until: float | None = None
+) -> dict[str, CountedLines]:
+    """Return the same for each of these topics, read some hundred at a time."""
     columns = schema.log.c
-    rows = tx.connection.execute(
-        select(columns.seq, columns.event, columns.refers_to, columns.phase)
-        .where(
-            columns.campaign == tx.campaign,
-            columns.topic == topic,
-            columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
-            columns.time <= (math.inf if until is None else until),
+    lines: dict[str, list[Line]] = {topic: [] for topic in topics}
+    names = [*lines]
+    for start in range(0, len(names), many_topics.TOPICS_AT_ONCE):
+        rows = tx.connection.execute(
+            select(columns.topic, columns.seq, columns.event, columns.refers_to, columns.phase)
+            .where(
+                columns.campaign == tx.campaign,
+                columns.topic.in_(names[start : start + many_topics.TOPICS_AT_ONCE]),
+                columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
+                columns.time <= (math.inf if until is None else until),
+            )
+            .order_by(columns.seq)
         )
-        .order_by(columns.seq)
-    )
-    lines = [
-        Line(topic, row.seq, row.event, 0.0, refers_to=row.refers_to, phase=row.phase or "") for row in rows
-    ]
-    return counted_lines(lines, lambda before, phases: judgments_outside(tx, topic, before, phases))
+        for topic, seq, event, refers_to, phase in rows:
+            lines[topic].append(Line(topic, seq, event, 0.0, refers_to=refers_to, phase=phase or ""))
+
+    def counted_of(topic: str) -> CountedLines:
+        return counted_lines(
+            lines[topic], lambda before, phases: judgments_outside(tx, topic, before, phases)
+        )
+
+    return {topic: counted_of(topic) if lines[topic] else _ALL_COUNT for topic in names}
 
 
 def judgments_outside(tx: Reading, topic: str, before: int, phases: Set[str]) -> Iterator[int]:

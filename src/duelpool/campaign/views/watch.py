@@ -5,7 +5,6 @@ reads only the lines that are new. It is a cache over the log; throwing it away 
 """
 
 import copy
-import math
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -110,9 +109,6 @@ class Watch:
     _captions: dict[str, Caption] = field(default_factory=dict)
     _counted: dict[str, _Counted] = field(default_factory=dict)  # the latest last
     _better: dict[str, str] = field(default_factory=dict)
-    _line_times: dict[str, tuple[int, tuple[float, float]]] = field(
-        default_factory=dict
-    )  # as of a place of the log
     _money: tuple[tuple[int, int], MoneyStatus] | None = None  # as of a ledger and its open assignments
     _signs: _Signs | None = None
     _last: CampaignStatus | None = None
@@ -234,16 +230,6 @@ class Watch:
     def judged_by(self, topic: str) -> Mapping[str, AssessorTally]:
         """Return the per-assessor counts of a topic."""
         return self._known(topic).assessors
-
-    def line_times(self, topic: str) -> tuple[float, float]:
-        """Return the times of a topic's first and last line, infinite without lines; kept until its log grows."""
-        position = self._known(topic).view.position
-        kept = self._line_times.get(topic)
-        if kept is None or kept[0] != position:
-            times = self.state_of(topic, lambda state: [line.time for line in state.lines])
-            ends = (times[0], max(times)) if times else (math.inf, -math.inf)
-            kept = self._line_times[topic] = position, ends
-        return kept[1]
 
     def _known(self, topic: str) -> _Topic:
         known = self._topics.get(topic)

@@ -1,11 +1,12 @@
 """Exclusion: results on test pairs, excluding an assessor with all that follows, and reinstating them."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import Select, bindparam, func, select
 
 from duelpool.campaign import events
-from duelpool.campaign.log.replay import counted_lines, read_counted_lines
+from duelpool.campaign.log.replay import counted_lines, read_counted_topics
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.tally import loss_of, passed_test
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
@@ -54,22 +55,26 @@ class Exclusion:
 def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
     """Return the seqs of an assessor's judgments that are neither retracted nor set aside, without test pairs."""
     columns = schema.log.c
-    rows = tx.connection.execute(
-        select(columns.topic, columns.seq).where(
-            columns.campaign == tx.campaign,
-            columns.assessor == assessor,
-            columns.event == log.JUDGMENT,
-            columns.test_pair.is_(None),
-        )
-    )
+    rows = tx.connection.execute(_judged(assessor, tx, columns.topic, columns.seq))
     # sorted here: databases differ in their collations
     places = sorted((row.topic, row.seq) for row in rows)
-    counts = {topic: read_counted_lines(tx, topic) for topic in dict(places)}
+    counts = read_counted_topics(tx, dict(places))
     by_topic: dict[str, list[int]] = {}
     for topic, seq in places:
         if counts[topic].keeps(seq):
             by_topic.setdefault(topic, []).append(seq)
     return by_topic
+
+
+def _judged(assessor: str, tx: Reading, *wanted: Any) -> Select[Any]:
+    """Return a query of an assessor's judgments, without test pairs."""
+    columns = schema.log.c
+    return select(*wanted).where(
+        columns.campaign == tx.campaign,
+        columns.assessor == assessor,
+        columns.event == log.JUDGMENT,
+        columns.test_pair.is_(None),
+    )
 
 
 def result_on_tests(tx: Reading, assessor: str, assignment: str | None = None) -> TestResult:
@@ -105,10 +110,11 @@ def passes_test_rule(
 
 def preview(tx: Reading, assessor: str) -> Exclusion:
     """Return what excluding an assessor would affect; nothing changes."""
-    losses = [
-        loss_of(log.read_places(tx, topic, seqs), read_counted_lines(tx, topic), assessor)
-        for topic, seqs in judgments_of(tx, assessor).items()
-    ]
+    lines: dict[str, list[log.Line]] = {}
+    for row in tx.connection.execute(_judged(assessor, tx, schema.log)):
+        lines.setdefault(row.topic, []).append(log.line_of(row))
+    counts = read_counted_topics(tx, lines)
+    losses = [loss_of(own, counts[topic], assessor) for topic, own in lines.items()]
     return Exclusion(
         assessor,
         judgments=sum(each.judgments for each in losses),
@@ -152,14 +158,7 @@ def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
     """Admit an excluded assessor again; their judgments count again where the pairs have slots left."""
     holdings.set_assessor_state(tx, assessor, "in")
     columns = schema.log.c
-    rows = tx.connection.execute(
-        select(columns.topic, columns.seq).where(
-            columns.campaign == tx.campaign,
-            columns.assessor == assessor,
-            columns.event == log.JUDGMENT,
-            columns.test_pair.is_(None),
-        )
-    ).all()
+    rows = tx.connection.execute(_judged(assessor, tx, columns.topic, columns.seq)).all()
     restored = 0
     for topic in sorted({row.topic for row in rows}):
         seqs = _undone_by_exclusion(tx, topic, {row.seq for row in rows if row.topic == topic})

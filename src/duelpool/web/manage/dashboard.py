@@ -11,6 +11,7 @@ from duelpool.agreements.vote_values import KeptValues
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views import summaries
+from duelpool.campaign.views.log_index import LogIndex
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign.work.pace import WorkPace, pace
 from duelpool.errors import DuelpoolError
@@ -42,6 +43,7 @@ class Dashboard:
     leaderboard: LiveLeaderboard
     agreements: Agreements
     vote_values: KeptValues
+    log_index: LogIndex = field(default_factory=LogIndex)
     _systems: SystemBoards = field(default_factory=SystemBoards)
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # with the pulse that they belong to
     _pace: tuple[float, WorkPace] | None = None  # with the time until which it is kept

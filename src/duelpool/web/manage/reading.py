@@ -1,7 +1,8 @@
 """What the dashboard's pages and the API both show: topics, pairs, assessors, ledger and log."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from duelpool.access import audit_log, limits
 from duelpool.agreements.vote_values import VoteValues
@@ -12,19 +13,18 @@ from duelpool.campaign.views.history_pages import (
     LedgerEntry,
     ledger_entries,
     lines_as_json,
-    lines_by_time,
 )
 from duelpool.campaign.views.labels import item_labels
+from duelpool.campaign.views.log_index import LinesWanted, LogOrder, PlaceInOrder
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
 from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound
 from duelpool.campaign.work import holding
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import UnknownName
 from duelpool.labels import Label, id_prefix, label_of
 from duelpool.records import Passage
 from duelpool.store import Reading, holdings, log
 from duelpool.store.leases import EXTENSIONS
-from duelpool.store.log import Line
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.keys import Pass
 from duelpool.web.manage.paging import SortColumn, cursor_of, in_order, key_of, page_of
@@ -54,7 +54,7 @@ EVENTS = {
     log.REWIND: "rewound phases",
 }
 """The events of the log, and what they are called in a list of them."""
-LOG_ORDERS = ("time", "topic", "assessor")
+LOG_ORDERS: tuple[LogOrder, ...] = get_args(LogOrder)
 
 
 # ---- topics
@@ -358,15 +358,6 @@ def _behind_entry(entry: LedgerEntry, order: str) -> str:
 # ---- the log
 
 
-@dataclass(frozen=True, slots=True)
-class _LogPart:
-    """Lines of the log that come before all others in an order: those of a topic, of an assessor, or all."""
-
-    name: str
-    topics: Sequence[str]
-    assessor: str | None = None  # whose lines alone; empty for lines of no assessor, None for everyone's
-
-
 def lines(
     dashboard: Dashboard,
     cursor: str,
@@ -380,75 +371,34 @@ def lines(
     """Return a page of the log, the newest line first or in another order; of some topics and assessors where given."""
     if event and event not in EVENTS:
         raise UnknownName("event", event, EVENTS)
-    behind = key_of(cursor, str, float, str, int)
-    names = [
-        view.status.topic
-        for view in dashboard.watch.look().topics
-        if topics is None or view.status.topic in topics
-    ]
-    if assessors is not None:
-        wanted_here = frozenset(assessors)
-        names = [name for name in names if not wanted_here.isdisjoint(dashboard.watch.judged_by(name))]
-    parts = list(_log_parts(dashboard, names, assessors, order))
-    if behind is not None:
-        at = next((at for at, part in enumerate(parts) if part.name == behind[0]), None)
-        if at is None:
-            raise BadParameter(
-                "The row of this cursor no longer exists.", remedy="Start with the first page."
-            )
-        parts = parts[at:]
-    places: list[tuple[str, float, str, int]] = []
-    for part in parts:
-
-        def wanted(line: Line, only: str | None = part.assessor) -> bool:
-            who = line.judgment.assessor or "" if line.judgment is not None else ""
-            return (
-                (not event or line.event == event)
-                and (assessors is None or who in assessors)
-                and (only is None or who == only)
-            )
-
-        some = lines_by_time(
-            dashboard.watch,
-            part.topics,
-            limit + 1 - len(places),
-            behind=None if behind is None or behind[0] != part.name else (behind[1], behind[2], behind[3]),
-            wanted=wanted,
-            oldest_first=order == "-time",
-        )
-        places += [(part.name, *place) for place in some]
-        if len(places) > limit:
-            break
-    rows = dashboard.campaign.read(lambda tx: lines_as_json(tx, [place[1:] for place in places[:limit]]))
-    return LogPage(rows, cursor_of(*places[limit - 1]) if len(places) > limit else None)
-
-
-def _log_parts(
-    dashboard: Dashboard, names: Sequence[str], assessors: Collection[str] | None, order: str
-) -> Iterator[_LogPart]:
-    """Yield the parts of the log that an order puts one after the other."""
     by = order.removeprefix("-") or "time"
     if by not in LOG_ORDERS:
         raise UnknownName("order", by, LOG_ORDERS)
-    down = order.startswith("-")
-    if by == "time":
-        yield _LogPart("", names)
-    elif by == "topic":
-        there = frozenset(names)
-        views = [view for view in dashboard.watch.look().topics if view.status.topic in there]
-        for view in in_order(views, TOPIC_COLUMNS, "-question" if down else "question"):
-            yield _LogPart(view.status.topic, [view.status.topic])
-    else:
-        people = sorted((each.assessor for each in dashboard.watch.look().assessors), reverse=down)
-        judged: dict[str, list[str]] = {}
-        for name in names:
-            for person in dashboard.watch.judged_by(name):
-                judged.setdefault(person, []).append(name)
-        for person in people:
-            if assessors is None or person in assessors:
-                yield _LogPart(f"={person}", judged.get(person, ()), person)
-        if assessors is None:
-            yield _LogPart("", names, "")
+    behind = key_of(cursor, str, float, str, int)
+    status = dashboard.watch.look()
+    places = dashboard.log_index.find(
+        dashboard.campaign,
+        status,
+        limit + 1,
+        LinesWanted(topics, assessors, event),
+        order=by,
+        parts=_log_parts(status, by, order.startswith("-")),
+        oldest_first=order == "-time",
+        behind=None if behind is None else PlaceInOrder(*behind),
+    )
+    shown = [(place.topic, place.seq) for place in places[:limit]]
+    rows = dashboard.campaign.read(lambda tx: lines_as_json(tx, shown))
+    return LogPage(rows, cursor_of(*places[limit - 1]) if len(places) > limit else None)
+
+
+def _log_parts(status: CampaignStatus, by: LogOrder, down: bool) -> list[str]:
+    """Return the parts of the log that an order puts one after the other: topics or assessors."""
+    if by == "topic":
+        views = in_order(status.topics, TOPIC_COLUMNS, "-question" if down else "question")
+        return [view.status.topic for view in views]
+    if by == "assessor":
+        return sorted((each.assessor for each in status.assessors), reverse=down)
+    return []
 
 
 def topic_named(dashboard: Dashboard, name: str) -> list[str] | None:
