@@ -229,7 +229,7 @@ def test_history_equals_the_leaderboard_as_of_each_time(
     found = live.history("Compat(p=0.8)")
     assert found.ready
     assert 8 <= len(found.points) <= 17
-    times = live._times()
+    times = live._times(live.watch.look())
     for time, point in zip(times, found.points, strict=False):
         if point.judgments:
             wanted = leaderboard(campaign, "Compat(p=0.8)", until=time)
@@ -238,7 +238,7 @@ def test_history_equals_the_leaderboard_as_of_each_time(
     assert found.points[-1].means == pytest.approx(last.means("Compat(p=0.8)"))
     clock[0] += 200.0
     in_turns([sitting], limit=1)
-    assert set(live._times()) & set(times)  # what was worked out is used again
+    assert set(live._times(live.watch.look())) & set(times)  # what was worked out is used again
 
 
 def test_unknown_topics_assessors_and_measures_are_refused(store: Store) -> None:

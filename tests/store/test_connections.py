@@ -216,8 +216,9 @@ def judged_campaign(store: Store) -> Campaign:
 
 @pytest.mark.parametrize("write", [write_prefs, write_qrels, write_log, write_csv])
 def test_export_to_standard_output_writes_no_line_twice(
-    store: Store, capsys: pytest.CaptureFixture[str], write: Any
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, write: Any
 ) -> None:
+    monkeypatch.setattr("duelpool.campaign.log.many_topics.READ_AT_ONCE", 1)  # one topic after the other
     campaign = judged_campaign(store)
     broken: list[int] = []
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from duelpool.agreements.findings import AgreementOptions, Finding
@@ -11,14 +11,16 @@ from duelpool.agreements.system_orders import GroupedVote, by_judges
 from duelpool.agreements.verdict import verdict
 from duelpool.agreements.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
-from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_lines
+from duelpool.campaign.log.many_topics import rows_by_topic
+from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_topics
 from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.views.reading import topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.system_votes import read_votes
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
-from duelpool.campaign.views.watch import Watch
+from duelpool.campaign.views.watch import FOLLOWED_AT_ONCE, Watch
 from duelpool.campaign.work import participants
+from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment
 from duelpool.store import Reading, holdings, log
 from duelpool.store.log import Line
@@ -55,15 +57,26 @@ def votes_of(campaign: Campaign) -> Votes:
     """Read the votes of a whole campaign; nothing is written. The groups are the kinds of assessors."""
 
     def work(tx: Reading) -> Votes:
-        kinds = _kinds(tx)
-        better = better_items(tx)
-        topics = []
-        for topic in topics_of(tx):
-            counts = read_counted_lines(tx, topic)
-            topics.append(_topic_votes(log.read_lines(tx, topic), counts, kinds, better))
+        topics = _votes_by_topic(tx, topics_of(tx), _kinds(tx), better_items(tx))
         return replace(_joined(topics, _feedback(tx)), system_votes=_system_votes(tx, campaign))
 
     return campaign.read(work)
+
+
+def _votes_by_topic(
+    tx: Reading,
+    topics: Sequence[str],
+    kinds: Mapping[str, str],
+    better: Mapping[str, str],
+    places: Mapping[str, int] | None = None,
+) -> list[_TopicVotes]:
+    """Return the votes of each topic, by its whole log or up to a place."""
+    counts = read_counted_topics(tx, topics)
+    found = []
+    for topic, rows in rows_by_topic(tx, topics):
+        lines = (log.line_of(row) for row in rows if places is None or row.seq <= places[topic])
+        found.append(_topic_votes(lines, counts[topic], kinds, better))
+    return found
 
 
 def _system_votes(tx: Reading, campaign: Campaign) -> list[GroupedVote]:
@@ -116,7 +129,7 @@ def _joined(topics: Iterable[_TopicVotes], feedback: tuple[Feedback, ...]) -> Vo
 class Looked:
     """Statistics, the votes behind them, and the verdict in words.
 
-    `ready` is False while newer judgments are still worked in.
+    `ready` is False while newer judgments are still worked in; without findings, it is the first time.
     """
 
     votes: Votes
@@ -140,6 +153,7 @@ class Agreements:
     _votes: Votes | None = None
     _found: dict[object, tuple[tuple[Finding, ...], tuple[str, ...]]] = field(default_factory=dict)
     _last: dict[object, tuple[object, Looked]] = field(default_factory=dict)
+    _failed: set[object] = field(default_factory=set)
     _thread: threading.Thread | None = None
 
     def votes(self) -> Votes:
@@ -160,17 +174,27 @@ class Agreements:
         return self._looked((tuple(names), criterion, options or AgreementOptions()))
 
     def look(self, criterion: str = "", options: AgreementOptions | None = None) -> Looked:
-        """Return all statistics; for very many votes those of the last look, while newer ones are worked in."""
+        """Return all statistics; for very many votes those of the last look or none, while a thread works them out."""
         asked = ((), criterion, options or AgreementOptions())
         last = self._last.get(asked)
-        if last is None or len(last[1].votes) < AT_ONCE:
-            return self._looked(asked)
-        if last[0] == self._signs().key:
+        signs = self._signs()
+        if last is not None and last[0] == signs.key:
             return last[1]
+        many = sum(signs.places.values()) if last is None else len(last[1].votes)
+        if many < AT_ONCE or asked in self._failed:
+            return self._looked(asked)
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._looked, args=(asked,), daemon=True)
+            self._thread = threading.Thread(target=self._look_in_thread, args=(asked,), daemon=True)
             self._thread.start()
-        return replace(last[1], ready=False)
+        return Looked(Votes.of(()), (), ready=False) if last is None else replace(last[1], ready=False)
+
+    def _look_in_thread(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> None:
+        try:
+            self._looked(asked)
+        except DuelpoolError:
+            if len(self._failed) >= KEPT:
+                self._failed.clear()
+            self._failed.add(asked)  # the next look raises it
 
     def _looked(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> Looked:
         with self._lock:
@@ -217,8 +241,12 @@ class Agreements:
         def votes_in(state: TopicState) -> _TopicVotes:
             return _topic_votes(state.lines, state.counts, kinds, better)
 
-        self._topics.refresh(
-            places, lambda stale: {topic: self.watch.state_of(topic, votes_in) for topic in stale}
-        )
+        def read(stale: Sequence[str]) -> dict[str, _TopicVotes]:
+            if len(stale) <= FOLLOWED_AT_ONCE:
+                return {topic: self.watch.state_of(topic, votes_in) for topic in stale}
+            found = campaign.read(lambda tx: _votes_by_topic(tx, stale, kinds, better, places))
+            return dict(zip(stale, found, strict=True))
+
+        self._topics.refresh(places, read)
         votes = _joined([self._topics[topic] for topic in places], campaign.read(_feedback))
         return replace(votes, system_votes=campaign.read(lambda tx: _system_votes(tx, campaign)))

@@ -8,30 +8,30 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
-import polars as pl
 
 from duelpool.arrays import Floats
-from duelpool.campaign.log.replay import TopicState, usable
+from duelpool.campaign.log.many_topics import line_times
+from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.log.topic_cache import TopicCache
-from duelpool.campaign.views.reading import ReadTopic, kept_levels
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.views.summaries import has_slow_results
 from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, anytime_behind
-from duelpool.errors import UnknownName
+from duelpool.errors import DuelpoolError, UnknownName
 from duelpool.evaluation import measures_of
-from duelpool.files import Preferences, Run
+from duelpool.files import Preferences
 from duelpool.leaderboard.board import SIGNIFICANT, Board, BoardRow, board_rows, figure_of, with_noise
+from duelpool.leaderboard.labelled import LabelledTopic, RunByTopic, labelled_at, labelled_now
 from duelpool.leaderboard.live_noise import LiveNoise, MakeFigures, SlowFigures, has_label_noise
 from duelpool.leaderboard.noise import label_noise
-from duelpool.leaderboard.possible import JudgedTopic
 from duelpool.leaderboard.scoring import duplicates_of, make_labels, runs_of, topic_weights
 from duelpool.measures import Measure, ReadyRun, Truth
-from duelpool.records import Judgment
 from duelpool.store import holdings, log
-from duelpool.store.log import Line
+
+T = TypeVar("T")
 
 POINTS = 16
 """How many points a history has at most."""
@@ -41,6 +41,9 @@ SLOW_POINTS = 5
 
 AT_ONCE = 3000
 """The history of a log with up to this many lines is worked out at once; that of a longer one in a thread."""
+
+MEASURES_KEPT = 16
+"""Measures whose scores are kept; beyond, the one that was first asked for goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +73,13 @@ class History:
     ready: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Labelled:
-    """A topic's kept levels and counted judgments at one place of its log."""
+class _Scores:
+    """The scores by one measure: a value per run and topic. Its lock is held while some are worked out."""
 
-    position: int
-    kept: tuple[tuple[str, ...], ...]
-    judged: tuple[Judgment, ...]
-    by_phase: bool  # a final's wins decide, not all judgments
-
-    def as_judged(self, topic: str) -> JudgedTopic:
-        """Return what the labels rest on."""
-        return JudgedTopic.of(topic, self.kept, self.judged, by_phase=self.by_phase)
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.values: TopicCache[Floats] = TopicCache()
+        self.known = False  # worked out once
 
 
 @dataclass(slots=True)
@@ -90,39 +88,97 @@ class LiveLeaderboard:
 
     watch: Watch
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _runs: list[Run] = field(default_factory=list)
-    _parts: list[dict[str, pl.DataFrame]] = field(default_factory=list)
+    _runs: tuple[RunByTopic, ...] = ()
     _names: tuple[str, ...] = ()
     _weights: Mapping[str, float] = field(default_factory=dict)  # of topics
     _pools: Mapping[str, int] = field(default_factory=dict)  # their versions, by topic
-    _scores: dict[str, TopicCache[Floats]] = field(default_factory=dict)  # by measure, a value per run
+    _scores: dict[str, _Scores] = field(default_factory=dict)  # by measure
+    _seen: CampaignStatus | None = None
+    _of_seen: dict[object, Any] = field(default_factory=dict)  # worked out from it
+    _times_of: TopicCache[tuple[float, float]] = field(default_factory=TopicCache)  # first and last line
     _past: dict[str, dict[float, Point]] = field(default_factory=dict)
     _working: dict[str, threading.Thread] = field(default_factory=dict)
+    _scoring: threading.Thread | None = None
     _noise: LiveNoise = field(default_factory=LiveNoise)
 
     @property
     def runs(self) -> tuple[str, ...]:
         """The names of the runs that the campaign keeps."""
         self._read_runs()
-        return tuple(run.name for run in self._runs)
+        return tuple(each.run.name for each in self._runs)
 
     # ---- now
+
+    def is_scored(self, measure: str) -> bool:
+        """Whether the runs are scored by a measure, or soon; otherwise a thread scores them."""
+        name = str(_measure(measure))
+        with self._lock:
+            self._read_runs()
+            lines = sum(view.position for view in self._look().topics)
+            if not self._runs or lines <= AT_ONCE or self._of_measure(name).known:
+                return True
+            if self._scoring is None or not self._scoring.is_alive():
+                self._scoring = threading.Thread(target=self._score_in_thread, args=(name,), daemon=True)
+                self._scoring.start()
+            return False
+
+    def _score_in_thread(self, measure: str) -> None:
+        try:
+            self.table(measure)
+        except DuelpoolError:
+            self._of_measure(measure).known = True  # the next look raises it
+
+    def _of_measure(self, name: str) -> _Scores:
+        with self._lock:
+            while len(self._scores) >= MEASURES_KEPT and name not in self._scores:
+                del self._scores[next(iter(self._scores))]
+            return self._scores.setdefault(name, _Scores())
 
     def table(self, measure: str) -> ScoreTable:
         """Return every run's value in every judged topic, up to the log."""
         chosen = _measure(measure)
         with self._lock:
             self._read_runs()
-            snapshot = self._look()
-            scores = self._scores.setdefault(str(chosen), TopicCache())
-            stamps = {view.status.topic: (view.position, view.kept) for view in snapshot.topics if view.kept}
-            scores.refresh(stamps, lambda stale: self._score(chosen, self._labelled_topics(stale)))
-            values = {topic: scores[topic] for topic in stamps if topic in scores}
-            return self._as_table(values, list(values), chosen)
+            snapshot, runs, scores = self._look(), self._runs, self._of_measure(str(chosen))
+        with scores.lock:  # those of other measures go on meanwhile
+            return self._once(
+                ("table", str(chosen)), snapshot, lambda: self._scored(chosen, snapshot, runs, scores)
+            )
 
-    def _labelled_topics(self, topics: Iterable[str]) -> dict[str, _Labelled]:
+    def _scored(
+        self, measure: Measure, snapshot: CampaignStatus, runs: Sequence[RunByTopic], scores: _Scores
+    ) -> ScoreTable:
+        views = {view.status.topic: view for view in snapshot.topics if view.kept}
+
+        def score(stale: Iterable[str]) -> Mapping[str, Floats]:
+            if has_label_noise(measure):  # labels alone decide
+                by_labels = {
+                    topic: LabelledTopic(views[topic].position, views[topic].kept) for topic in stale
+                }
+                return self._score(measure, by_labels, runs)
+            return self._score(measure, self._labelled_topics(stale), runs)
+
+        scores.values.refresh({topic: (view.position, view.kept) for topic, view in views.items()}, score)
+        scores.known = True
+        values = {topic: value for topic in views if (value := scores.values.get(topic)) is not None}
+        return self._as_table(values, measure, runs)
+
+    def _once(self, key: object, snapshot: CampaignStatus, make: Callable[[], T]) -> T:
+        """Return what was worked out from a status, or work it out."""
+        kept = self._of_seen
+        if snapshot is not self._seen or key not in kept:
+            made = make()
+            with self._lock:
+                if snapshot is not self._seen:
+                    return made  # of an earlier one
+                kept = self._of_seen
+                kept[key] = made
+        value: T = kept[key]
+        return value
+
+    def _labelled_topics(self, topics: Iterable[str]) -> dict[str, LabelledTopic]:
         labelled = {
-            topic: self.watch.state_of(topic, _labelled_now(topic, self.watch.known_levels(topic)))
+            topic: self.watch.state_of(topic, labelled_now(topic, self.watch.kept_levels(topic)))
             for topic in topics
         }
         return {topic: each for topic, each in labelled.items() if each.kept}
@@ -137,8 +193,20 @@ class LiveLeaderboard:
         tag: str | None = None,
     ) -> Board:
         """Return the leaderboard by a measure, over all judged topics or those of a tag."""
-        chosen = str(_measure(measure))
         snapshot = self._look()
+        asked = (str(_measure(measure)), baseline, test, correction, tag)
+        self._read_runs()
+        return self._once(("board", *asked), snapshot, lambda: self._board(snapshot, *asked))
+
+    def _board(  # noqa: PLR0917 (what a leaderboard is asked for)
+        self,
+        snapshot: CampaignStatus,
+        chosen: str,
+        baseline: str | None,
+        test: str,
+        correction: str,
+        tag: str | None,
+    ) -> Board:
         tags = tuple(sorted({each for view in snapshot.topics for each in view.tags}))
         if tag is not None and tag not in tags:
             raise UnknownName("tag", tag, tags)
@@ -153,7 +221,7 @@ class LiveLeaderboard:
             return made((), 0, "The campaign has no runs.")
         if not judged:
             return made((), 0, "No judgments yet.")
-        table = self.table(measure)
+        table = self.table(chosen)
         if tag is not None:
             table = table.slices({view.status.topic: view.tags for view in snapshot.topics}).get(
                 tag, table.only([])
@@ -169,8 +237,12 @@ class LiveLeaderboard:
         """
         if board.tag is not None or not board.rows:
             return board
-        measure, runs, snapshot = _measure(board.measure), self._runs, self._look()
-        stamps = {view.status.topic: view.position for view in snapshot.topics if view.kept}
+        measure, runs, snapshot = _measure(board.measure), [each.run for each in self._runs], self._look()
+        stamps = self._once(
+            "stamps",
+            snapshot,
+            lambda: {view.status.topic: view.position for view in snapshot.topics if view.kept},
+        )
 
         def prepare() -> MakeFigures:
             done = self._done_in_order(self.table(board.measure), snapshot)
@@ -197,7 +269,7 @@ class LiveLeaderboard:
         if table.weights.size and np.ptp(table.weights) > 0:
             return None
         done = {view.status.topic for view in snapshot.topics if view.status.done and view.position}
-        last = {topic: self.watch.state_of(topic, _ends)[1] for topic in done}
+        last = {topic: times[1] for topic, times in self._line_times(done).items()}
         places = [at for at, topic in enumerate(table.topics) if topic in done]
         return table.only(sorted(places, key=lambda at: (last[table.topics[at]], table.topics[at])))
 
@@ -206,10 +278,15 @@ class LiveLeaderboard:
         snapshot = self._look()
         if not self.runs or not any(view.kept for view in snapshot.topics):
             return ()
+        return self._once(
+            ("slices", str(_measure(measure))), snapshot, lambda: self._slices(snapshot, measure)
+        )
+
+    def _slices(self, snapshot: CampaignStatus, measure: str) -> tuple[Slice, ...]:
         tags = {view.status.topic: view.tags for view in snapshot.topics}
         slices = []
         for tag, table in self.table(measure).slices(tags).items():
-            means = dict(zip(table.runs, map(figure_of, table.means()), strict=True))
+            means = _means(table)
             slices.append(Slice(tag, len(table.topics), tuple((run, means[run]) for run in table.order())))
         return tuple(slices)
 
@@ -225,7 +302,7 @@ class LiveLeaderboard:
         if not self.runs or not any(view.kept for view in snapshot.topics):
             return History(chosen, (), True)
         lines = sum(view.position for view in snapshot.topics)
-        times = self._times()
+        times = self._once("times", snapshot, lambda: self._times(snapshot))
         past = self._past.setdefault(chosen, {})
         if any(time not in past for time in times):
             if wait or (lines <= AT_ONCE and not has_slow_results(self.watch.campaign)):
@@ -233,8 +310,7 @@ class LiveLeaderboard:
             else:
                 self._look_back_in_thread(chosen, times)
         points = [past[time] for time in times if time in past]
-        table = self.table(measure)
-        means = dict(zip(table.runs, map(figure_of, table.means()), strict=True))
+        means = self._once(("means", chosen), snapshot, lambda: _means(self.table(chosen)))
         now = Point(log.iso_time(self._now()), snapshot.total("judgments"), means)
         return History(chosen, (*points, now), all(time in past for time in times))
 
@@ -250,30 +326,34 @@ class LiveLeaderboard:
         if not self.runs or not judged:
             return ()
         times = [judged[math.ceil(len(judged) * at / points) - 1] for at in range(1, points)]
-        released = [self.watch.state_of(topic, _ends)[1] for topic in topics]
+        released = [last for _, last in self._line_times(topics).values()]
         # hosts' clocks differ: the last line needn't have the last time
         times.append(max(judged[-1], *released))
         past = self._past.setdefault(chosen, {})
         self._look_back(chosen, times)
         return tuple(past[time] for time in dict.fromkeys(times))
 
+    def _line_times(self, topics: Iterable[str]) -> dict[str, tuple[float, float]]:
+        names = list(topics)
+        return self.watch.campaign.read(lambda tx: line_times(tx, names))
+
     def _now(self) -> float:
         store = self.watch.campaign.store
         return store.now()
 
-    def _times(self) -> list[float]:
+    def _times(self, snapshot: CampaignStatus) -> list[float]:
         """Return the times of the history: evenly spread, and stable while the campaign goes on.
 
         The step is a power of two of seconds since the first line, so that a longer campaign keeps every
         second point of a shorter one.
         """
-        ends = [
-            self.watch.state_of(view.status.topic, _ends)
-            for view in self.watch.look().topics
-            if view.position
-        ]
-        if not ends:
+        places = {view.status.topic: view.position for view in snapshot.topics if view.position}
+        if not places:
             return []
+        with self._lock:
+            known = self._times_of
+            known.refresh(places, self._line_times)
+            ends = [known[topic] for topic in places]
         first, last = min(each[0] for each in ends), max(each[1] for each in ends)
         start = math.floor(first)
         step = 2.0 ** math.ceil(math.log2(max(last - start, 1.0) / self._most_points()))
@@ -289,13 +369,13 @@ class LiveLeaderboard:
 
     def _look_back(self, measure: str, times: Sequence[float]) -> None:
         """Replay every topic once, stop at each time, and score the topics that changed since the time before."""
-        chosen = _measure(measure)
+        chosen, runs = _measure(measure), self._runs
         past = self._past.setdefault(measure, {})
-        then: list[dict[str, _Labelled]] = [{} for _ in times]
+        then: list[dict[str, LabelledTopic]] = [{} for _ in times]
         for view in self.watch.look().topics:
             topic = view.status.topic
             lines = self.watch.state_of(topic, lambda state: list(state.lines))
-            for at, labelled in enumerate(_labelled_at(self.watch, topic, lines, times)):
+            for at, labelled in enumerate(labelled_at(self.watch, topic, lines, times)):
                 then[at][topic] = labelled
         values: dict[str, Floats] = {}
         stamps: dict[str, int] = {}
@@ -309,9 +389,8 @@ class LiveLeaderboard:
                 if not each.kept:
                     values.pop(topic, None)
                 stamps[topic] = each.position
-            values.update(self._score(chosen, changed))
-            table = self._as_table(values, list(values), chosen)
-            means = dict(zip(table.runs, map(figure_of, table.means()), strict=True))
+            values.update(self._score(chosen, changed, runs))
+            means = _means(self._as_table(values, chosen, runs))
             judgments = sum(len(each.judged) for each in known.values())
             past[time] = Point(log.iso_time(time), judgments, means)
 
@@ -321,6 +400,9 @@ class LiveLeaderboard:
         """Return the campaign's status; drop scores and history of topics whose pool has changed."""
         with self._lock:
             snapshot = self.watch.look()
+            if snapshot is self._seen:
+                return snapshot
+            self._seen, self._of_seen = snapshot, {}
             pools = {view.status.topic: view.pool_version for view in snapshot.topics}
             if any(self._pools.get(topic, version) != version for topic, version in pools.items()):
                 self._scores.clear()
@@ -334,16 +416,15 @@ class LiveLeaderboard:
         with self._lock:
             names = campaign.read(holdings.run_names)
             if names != self._names:
-                self._runs = runs_of(campaign) if names else []
-                self._parts = [
-                    {str(key[0]): part for key, part in run.frame.partition_by("topic", as_dict=True).items()}
-                    for run in self._runs
-                ]
+                self._runs = tuple(map(RunByTopic, runs_of(campaign))) if names else ()
                 self._names = names
                 self._scores.clear()
                 self._past.clear()
+                self._of_seen = {}
 
-    def _score(self, measure: Measure, topics: Mapping[str, _Labelled]) -> dict[str, Floats]:
+    def _score(
+        self, measure: Measure, topics: Mapping[str, LabelledTopic], runs: Sequence[RunByTopic]
+    ) -> dict[str, Floats]:
         """Return a value per run for each of these topics."""
         if not topics:
             return {}
@@ -353,72 +434,27 @@ class LiveLeaderboard:
         labels = make_labels({topic: each.kept for topic, each in topics.items()}, preferences, duplicates)
         truth = Truth.of([*labels.truths(), *([labels.duplicates] if len(labels.duplicates) else [])])
         scored = measure.items(truth).topics
-        columns = []
-        for run, parts in zip(self._runs, self._parts, strict=True):
-            own = [parts[topic] for topic in topics if topic in parts]
-            frame = pl.concat(own) if own else run.frame.clear()
-            columns.append(measure.values(truth, ReadyRun(Run(run.name, frame))))
-        whole = np.array(columns)
+        whole = np.array([measure.values(truth, ReadyRun(each.of_topics(topics))) for each in runs])
         return {topic: whole[:, at] for at, topic in enumerate(scored)}
 
-    def _as_table(self, values: Mapping[str, Floats], topics: Sequence[str], measure: Measure) -> ScoreTable:
-        whole = np.array([values[topic] for topic in topics]).T.reshape(len(self._runs), len(topics))
+    def _as_table(
+        self, values: Mapping[str, Floats], measure: Measure, runs: Sequence[RunByTopic]
+    ) -> ScoreTable:
+        topics = tuple(values)
+        whole = np.array(list(values.values())).T.reshape(len(runs), len(topics))
         if any(topic not in self._weights for topic in topics):
             self._weights = topic_weights(self.watch.campaign)
         weights = np.array([self._weights.get(topic, 1.0) for topic in topics])
-        names = tuple(run.name for run in self._runs)
-        return ScoreTable(names, tuple(topics), whole, weights, measure.limits)
+        return ScoreTable(tuple(each.run.name for each in runs), topics, whole, weights, measure.limits)
 
 
 def _measure(name: str) -> Measure:
     return measures_of(name, {})[0]
 
 
-def _ends(state: TopicState) -> tuple[float, float]:
-    if state.times is None:
-        raise ValueError("an empty log has no times")
-    return state.times
+def _means(table: ScoreTable) -> dict[str, float | None]:
+    return dict(zip(table.runs, map(figure_of, table.means()), strict=True))
 
 
 def _times_of_judgments(state: TopicState) -> list[float]:
     return [line.time for line in state.lines if line.judgment is not None]
-
-
-def _labelled_now(
-    topic: str, levels: tuple[tuple[str, ...], ...] | None = None
-) -> Callable[[TopicState], _Labelled]:
-    """Return a function that labels a topic's state, by its present levels or by those that are given."""
-
-    def work(state: TopicState) -> _Labelled:
-        judged = tuple(
-            line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
-        )
-        by_phase = not state.strategy.pools_judgments
-        if not judged or levels is not None:
-            return _Labelled(state.position, (levels or ()) if judged else (), judged, by_phase)
-        read = ReadTopic(topic, state.strategy, len(judged), (), state.position)
-        return _Labelled(state.position, kept_levels(read), judged, by_phase)
-
-    return work
-
-
-def _labelled_at(watch: Watch, topic: str, lines: Sequence[Line], times: Iterable[float]) -> list[_Labelled]:
-    """Return a topic's labels as of these times, in one pass over its lines, while its questions go on."""
-    campaign, at = watch.campaign, 0
-    then = TopicState.new(
-        lambda: campaign.read(lambda tx: campaign.live.new_strategy(tx, topic)),
-        lambda upto: [line for line in lines if line.seq <= upto],
-    )
-    labelled: list[_Labelled] = []
-    read = _labelled_now(topic)
-    for time in times:
-        upto = at
-        while upto < len(lines) and lines[upto].time <= time:
-            upto += 1
-        if upto > at or not labelled:
-            then.feed(lines[at:upto])
-            at = upto
-            labelled.append(read(then))
-        else:
-            labelled.append(labelled[-1])
-    return labelled

@@ -69,7 +69,7 @@ class LiveNoise:
     ) -> KeptFigures | None:
         """Return what is known, and see to it that more will be; with `wait`, return that of this very state.
 
-        `prepare` reads all that is needed, so that the thread needs no store.
+        `prepare` reads all that is needed, so that the rest needs no store.
         """
         name = str(measure)
         kept = self._kept.get(name)
@@ -80,10 +80,20 @@ class LiveNoise:
         with self._lock:
             resting = kept is not None and time.monotonic() < kept.until
             if not resting and (self._working is None or not self._working.is_alive()):
-                arguments = (name, state, judgments, prepare())
-                self._working = threading.Thread(target=self._work_out, args=arguments, daemon=True)
+                arguments = (name, state, judgments, prepare)
+                self._working = threading.Thread(target=self._work_in_thread, args=arguments, daemon=True)
                 self._working.start()
         return kept
+
+    def _work_in_thread(
+        self, name: str, state: object, judgments: int, prepare: Callable[[], MakeFigures]
+    ) -> None:
+        try:
+            make = prepare()
+        except DuelpoolError as error:  # of the store: the next look tries again
+            logger.warning("while reading for the noise of labels: %s", error)
+        else:
+            self._work_out(name, state, judgments, make)
 
     def _work_out(
         self, name: str, state: object, judgments: int, make: Callable[[], SlowFigures]

@@ -67,6 +67,10 @@ _RESERVED = Statement(
 _TESTS = Statement(
     lambda _: select(schema.test_pair).where(schema.test_pair.c.campaign == bindparam("campaign"))
 )
+_OF_ASSESSOR = [schema.assessor.c[name] for name in ("id", "kind", "state", "created")]
+_ASSESSORS = Statement(
+    lambda _: select(*_OF_ASSESSOR).where(schema.assessor.c.campaign == bindparam("in_campaign"))
+)
 _POOL_CHANGED = Statement(
     lambda _: (
         update(schema.topic)
@@ -481,10 +485,8 @@ def enrol(tx: Writing, assessor: str, kind: str) -> None:
 
 def assessors(tx: Reading) -> dict[str, AssessorRow]:
     """Return the assessors by pseudonym, in the order in which they enrolled."""
-    columns = schema.assessor.c
-    rows = tx.connection.execute(select(schema.assessor).where(columns.campaign == tx.campaign))
-    came = sorted(rows, key=lambda row: (row.created, row.id))
-    return {row.id: AssessorRow(row.id, row.kind, row.state, row.created) for row in came}
+    rows = _ASSESSORS.tuples(tx.connection, {"in_campaign": tx.campaign})
+    return {row[0]: AssessorRow(*row) for row in sorted(rows, key=lambda row: (row[3], row[0]))}
 
 
 def set_assessor_state(tx: Writing, assessor: str, state: str) -> bool:

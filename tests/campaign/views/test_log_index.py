@@ -87,7 +87,7 @@ def test_pages_in_every_order_are_those_of_all_lines_sorted(store: Store) -> Non
             {"assessors": ["nobody here"]},
             {"topics": ["t1", "t3"], "event": log.JUDGMENT},
         ):
-            asked = {"order": order, **filters}
+            asked: dict[str, Any] = {"order": order, **filters}
             assert paged(dashboard, 3, **asked) == by_definition(campaign, **asked), asked
     assert len(paged(dashboard, 500)) == sum(campaign.live.heads().values())
 

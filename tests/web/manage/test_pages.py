@@ -451,3 +451,66 @@ def test_the_ledger_has_each_entry_once_in_every_order(tmp_path: Path) -> None:
         assert "No entry matches" in manager.get(address, params={"assessor": "100%_"}).text
         assert manager.get(address, params={"order": "colour"}).status_code == 400
         assert manager.get(address, params={"order": "amount", "cursor": "WzVd"}).status_code == 422
+
+
+@pytest.fixture
+def much(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The campaign with rows, as if it had so many that nothing new is worked out while a page waits."""
+    monkeypatch.setattr("duelpool.leaderboard.live.AT_ONCE", 0)
+    monkeypatch.setattr("duelpool.agreements.campaigns.AT_ONCE", 0)
+    return ids(app)["rows"]
+
+
+def test_a_measure_that_takes_long_is_computed_while_the_page_says_so(app: FastAPI, much: str) -> None:
+    manager, address = person(app, much), f"/manage/{much}/leaderboard"
+    page = manager.get(address, params={"measure": "RBP(p=0.7)"}).text
+    assert "Scores are being computed" in page
+    assert "data-again" in page
+    assert "Check again" in page
+    assert 'id="leaderboard"' not in page
+    live = app.state.dashboards.of(much).leaderboard
+    live._scoring.join(30)
+    page = manager.get(address, params={"measure": "RBP(p=0.7)"}).text
+    assert "are being computed</h2>" not in page
+    assert 'id="leaderboard"' in page
+    wrong = manager.get(address, params={"measure": "RBP(p=7)"}).text
+    assert 'role="alert"' in wrong
+
+
+def test_agreement_that_takes_long_is_computed_while_the_page_says_so(app: FastAPI, much: str) -> None:
+    manager, address = person(app, much), f"/manage/{much}/agreement"
+    agreements = app.state.dashboards.of(much).agreements
+    agreements._last.clear()
+    page = manager.get(address).text
+    assert "Figures of agreement are being computed" in page
+    assert "data-again" in page
+    assert "No judgments yet" not in page
+    agreements._thread.join(30)
+    page = manager.get(address).text
+    assert "are being computed</h2>" not in page
+    assert 'id="summary"' in page or 'id="alone"' in page
+    manager.get(address, params={"criterion": "no such one"})
+    agreements._thread.join(30)
+    for _ in range(2):
+        assert 'role="alert"' in manager.get(address, params={"criterion": "no such one"}).text
+
+
+def test_every_page_right_after_a_judgment_counts_it(tmp_path: Path) -> None:
+    with open_store(tmp_path / "campaign.db", create=True) as store:
+        campaign = managed(store, "rows")
+        judge(campaign, 12)
+    with served(tmp_path / "campaign.db") as application:
+        manager = person(application, campaign.id)
+        live = application.state.campaigns.flow(campaign.id).campaign
+        for name in ("overview", "leaderboard", "topics", "assessors", "agreement", "log"):
+            manager.get(f"/manage/{campaign.id}/{name}")
+        for count in range(13, 16):
+            judge(live, 1)
+            for name in ("leaderboard", "topics", "assessors", "agreement"):
+                page = manager.get(f"/manage/{campaign.id}/{name}").text
+                assert f"{count} of about" in page or f"{count} judgments" in page, name
+            history = manager.get(f"/api/v1/campaigns/{campaign.id}/leaderboard/history").json()
+            assert history["points"][-1]["judgments"] == count
+            assert manager.get(f"/api/v1/campaigns/{campaign.id}/agreement").json()["votes"] == count
+            lines = manager.get(f"/api/v1/campaigns/{campaign.id}/log").json()["rows"]
+            assert sum(line["event"] == "judgment" for line in lines) == count

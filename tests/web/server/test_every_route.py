@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from benchmarks.dashboard import requests
 from httpx2 import Response
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
@@ -20,7 +21,7 @@ from duelpool.campaign import Campaign
 from duelpool.store import log, schema
 from duelpool.web.setup.keys import setup_key
 from duelpool.webhooks.setting_up import webhooks
-from support.managed import judge, key_for, managed
+from support.managed import DASHBOARD, judge, key_for, managed
 from support.openid_provider import openid_provider, sign_on_by
 from support.panels import Guest, House, house
 from support.routes import routes_of
@@ -464,6 +465,27 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_every_route_has_a_recipe(world: World) -> None:
     assert sorted(RECIPES) == sorted(routes_of(world.house.app))
+
+
+NOT_MEASURED = {
+    "GET /manage/{campaign}": "it sends the browser to the overview",
+    "GET /manage/{campaign}/account": "a form without figures",
+    "GET /api/v1/campaigns/{campaign}/events": "it lasts as long as a page is open",
+    "GET /api/v1/campaigns/{campaign}/export/{form}": "a file of the whole campaign, measured by itself",
+}
+"""Routes of a campaign that `benchmarks/dashboard.py` leaves out of its list of requests."""
+
+
+def test_every_page_and_figure_is_measured(world: World) -> None:
+    paths = {path.replace("/C", "/{campaign}", 1) for path, _ in requests("", "")}
+    pages = {f"/manage/{{campaign}}/{name}" for name in DASHBOARD}
+    own = ("GET /manage/{campaign}", "GET /api/v1/campaigns/{campaign}")
+    routes = {route.removeprefix("GET ") for route in routes_of(world.house.app) if route.startswith(own)} - {
+        "/manage/{campaign}/{page}"
+    }
+    left_out = {route.removeprefix("GET ") for route in NOT_MEASURED}
+    assert paths == (routes | pages) - left_out
+    assert left_out <= routes
 
 
 def test_every_route_runs(world: World) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, select
+from sqlalchemy import ColumnElement, Row, or_, select
 
 from duelpool.store import Reading, log, schema
 from duelpool.store.statements import READ_AT_ONCE, streamed
@@ -50,3 +50,23 @@ def _groups(topics: Sequence[str], lengths: Mapping[str, int]) -> Iterator[list[
         lines += length
     if group:
         yield group
+
+
+def line_times(tx: Reading, topics: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the times of each topic's first and last line; topics without lines are left out."""
+    line, topic = schema.log.c, schema.topic.c
+    times: dict[str, tuple[float, float]] = {}
+    for start in range(0, len(topics), TOPICS_AT_ONCE):
+        ends = (
+            select(line.topic, line.time)
+            .join(schema.topic, (topic.campaign == line.campaign) & (topic.id == line.topic))
+            .where(
+                line.campaign == tx.campaign,
+                line.topic.in_(topics[start : start + TOPICS_AT_ONCE]),
+                or_(line.seq == 1, line.seq == topic.next_seq - 1),
+            )
+            .order_by(line.seq)
+        )
+        for name, time in tx.connection.execute(ends):
+            times[name] = (times.get(name, (time,))[0], time)
+    return times

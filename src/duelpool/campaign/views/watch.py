@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Select, bindparam, case, func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import summary_rows as stored
@@ -44,7 +44,7 @@ from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
 from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.holdings import AssessorRow
-from duelpool.strategies.base import is_slow
+from duelpool.store.statements import Statement
 
 T = TypeVar("T")
 
@@ -56,6 +56,34 @@ SECONDS_AT_ONCE = 1.0
 _LOOKED_UP = 200  # topics whose results are looked for in the store at once
 FOLLOWED_AT_ONCE = 20
 """Topics that are new to a watch and are read at once; of more of them, the summaries are read first."""
+
+
+def _beat_query() -> Select[Any]:
+    """Return the query of a beat: one row of several one-row queries, for each trip to the database takes its time."""
+    campaign: Any = bindparam("in_campaign")
+    now: Any = bindparam("now")
+    topic, question, person, work = schema.topic.c, schema.question.c, schema.assessor.c, schema.assignment.c
+    counted = (
+        select(schema.campaign.c.state).where(schema.campaign.c.id == campaign),
+        select(func.sum(topic.next_seq), func.sum(topic.pool_version), func.count()).where(
+            topic.campaign == campaign, topic.state == "open"
+        ),
+        select(func.count(), func.max(question.asked)).where(
+            question.campaign == campaign, question.state == "leased", question.expires >= now
+        ),
+        select(func.count()).where(question.campaign == campaign, question.state == "cannot-judge"),
+        select(func.max(schema.ledger.c.id)).where(schema.ledger.c.campaign == campaign),
+        select(func.count(), func.sum(case((person.state == "in", 1), else_=0))).where(
+            person.campaign == campaign
+        ),
+        select(func.count()).where(schema.test_pair.c.campaign == campaign),
+        select(func.count()).where(work.campaign == campaign, work.state == "open"),
+    )
+    parts = [query.subquery() for query in counted]
+    return select(*(column for part in parts for column in part.c)).select_from(*parts)
+
+
+_BEAT = Statement(lambda _: _beat_query())
 
 
 class NotFound(DuelpoolError):
@@ -214,10 +242,9 @@ class Watch:
         """Return the result of work on a topic's live state, as of the last look."""
         return self.campaign.live.with_state(topic, self._known(topic).view.position, work)
 
-    def known_levels(self, topic: str) -> tuple[tuple[str, ...], ...] | None:
-        """Return the levels that become grades as of the last look, where it takes long to work them out."""
-        kept = self._known(topic).view.kept
-        return kept if self.campaign.live.look(topic, None, is_slow) else None
+    def kept_levels(self, topic: str) -> tuple[tuple[str, ...], ...]:
+        """Return the levels of a topic that become grades, as of the last look."""
+        return self._known(topic).view.kept
 
     def text(self, topic: str) -> Topic:
         """Return a topic's question with all that belongs to it."""
@@ -241,27 +268,7 @@ class Watch:
 
     def _beat(self, tx: Reading) -> tuple[Any, ...]:
         """Return a few figures of which at least one moves with every change: places of the log only grow."""
-        campaign = self.campaign.id
-        topic, question, person = schema.topic.c, schema.question.c, schema.assessor.c
-        queries = (
-            select(schema.campaign.c.state).where(schema.campaign.c.id == campaign),
-            select(func.sum(topic.next_seq), func.sum(topic.pool_version), func.count()).where(
-                topic.campaign == campaign, topic.state == "open"
-            ),
-            select(func.count(), func.max(question.asked)).where(
-                question.campaign == campaign, question.state == "leased", question.expires >= tx.now
-            ),
-            select(func.count()).where(question.campaign == campaign, question.state == "cannot-judge"),
-            select(func.max(schema.ledger.c.id)).where(schema.ledger.c.campaign == campaign),
-            select(func.count(), func.sum(case((person.state == "in", 1), else_=0))).where(
-                person.campaign == campaign
-            ),
-            select(func.count()).where(schema.test_pair.c.campaign == campaign),
-            select(func.count()).where(
-                schema.assignment.c.campaign == campaign, schema.assignment.c.state == "open"
-            ),
-        )
-        return tuple(value for query in queries for value in tx.connection.execute(query).one())
+        return _BEAT.tuples(tx.connection, {"in_campaign": tx.campaign, "now": tx.now})[0]
 
     def _read_signs(self, tx: Reading) -> _Signs:
         def count(table: Any, column: Any, *conditions: Any) -> int:
@@ -288,15 +295,11 @@ class Watch:
             self._topics.forget()
             self._tallies.clear()
             self._counted.clear()
-        stamps: dict[str, Hashable] = {
-            topic: (
-                head,
-                signs.state,
-                tuple(signs.out.leased.get(topic, ())),
-                frozenset(signs.out.parked.get(topic, ())),
-            )
-            for topic, head in signs.heads.items()
-        }
+        leased, parked, state = signs.out.leased, signs.out.parked, signs.state
+        stamps: dict[str, Hashable] = {topic: (head, state) for topic, head in signs.heads.items()}
+        for name in stamps.keys() & (leased.keys() | parked.keys()):
+            out = (tuple(leased.get(name, ())), frozenset(parked.get(name, ())))
+            stamps[name] = (signs.heads[name], state, *out)
         changes = self._topics.refresh(stamps, lambda stale: self._read_topics(stale, signs))
         self._work_out()
         for before, after in changes.values():

@@ -87,11 +87,15 @@ def _run_values(caller: ManageCaller) -> dict[str, Any]:
         "runs": sorted(names.values()),
         "trouble": "",
         "board": None,
+        "scored": True,
     }
     try:
         if asked["baseline"] and asked["baseline"] not in back:
             raise BadParameter("The campaign has no such run.", remedy="Choose a baseline from the list.")
         live = dashboard.leaderboard
+        values["scored"] = live.is_scored(asked["measure"])
+        if not values["scored"]:
+            return values
         known = live.board(
             asked["measure"],
             baseline=back.get(asked["baseline"]),
