@@ -298,7 +298,7 @@ def spending(
                     value if known else None,
                     error=both if np.isfinite(both) else None,
                     part=f"{case.name}, {trials} trials, ± over trials and topics",
-                    why="" if known else "No way reaches it within its budget.",
+                    why="" if known else "It isn't reached within 1.05 of the whole budget.",
                 )
             )
             errors = (f"{each:.3f}" if np.isfinite(each) else "" for each in (over_trials, over_topics, both))
