@@ -3,13 +3,16 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
-from duelpool.records import Judgment
+from duelpool.records import Judgment, Outcome
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
+from duelpool.strategies.informed import slope_by_topics
 from duelpool.strategies.swissfinals import SwissFinals
 from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
@@ -147,3 +150,49 @@ def test_judgments_an_item_are_taken_as_they_are_told() -> None:
     for bad in ({"per_item": 0}, {"per_item": math.inf}, {"per_item": 2, "budget": 10}):
         with pytest.raises(BadParameter, match="per_item"):
             SwissFinals(pool_of(5), seed=1, **bad)
+
+
+def test_a_slope_from_other_topics_weighs_a_prior_at_once() -> None:
+    """Without an answer the prior decides; a slope of 0 is as good as no prior; answers still overrule it."""
+    names = tuple("abcdefghijklmnop")
+    prior = {name: -float(at) for at, name in enumerate(names)}
+
+    def made(**more: object) -> SwissFinals:
+        return SwissFinals(names, seed=1, topic="t", cap=6, budget=60, **more)  # type: ignore[arg-type]
+
+    known, plain, none = made(prior=prior, prior_slope=0.5), made(), made(prior=prior, prior_slope=0.0)
+    assert known.prior_weight == 2.0
+    assert known.field_size < plain.field_size == none.field_size
+    assert known.finals().members.tolist() == list(range(8))
+    assert known.finals().orders.first.argmax() == 0
+    assert [each.pair for each in plain.ask(5)] == [each.pair for each in none.ask(5)]
+    for at in range(6):
+        for loser in "abc":
+            known.tell(Judgment("t", "d", loser, Outcome.LEFT, seq=3 * at + 1))
+    assert known.best_one == "d"
+
+
+@pytest.mark.parametrize("slope", [-0.1, float("nan"), float("inf")])
+def test_a_slope_is_a_number_from_0_on(slope: float) -> None:
+    with pytest.raises(BadParameter, match="prior_slope"):
+        SwissFinals(("a", "b"), seed=1, prior_slope=slope)
+
+
+def test_a_slope_over_topics_is_cautious() -> None:
+    rng = rng_for(1, "slopes")
+
+    def topics(slope: float, count: int) -> list[tuple[Floats, Floats]]:
+        found = []
+        for _ in range(count):
+            lead = rng.normal(0, 1.4, 100)
+            found.append((lead, (rng.random(100) < 1 / (1 + np.exp(-slope * lead))).astype(float)))
+        return found
+
+    assert 0.25 < slope_by_topics(topics(0.4, 30)) < 0.4
+    assert np.mean([slope_by_topics(topics(0.0, 20)) > 0 for _ in range(100)]) < 0.08
+    assert slope_by_topics(topics(1.0, 1)) == 0.0, "one topic says nothing about the others"
+    turned = [(lead, 1 - won) for lead, won in topics(0.5, 20)]
+    assert slope_by_topics(turned) == 0.0
+    # the same scores decide all answers of a topic: ten copies of an answer are one
+    copied = [(np.repeat(lead[:5], 20), np.repeat(won[:5], 20)) for lead, won in topics(0.3, 20)]
+    assert slope_by_topics(copied) < slope_by_topics(topics(0.3, 20))

@@ -13,6 +13,7 @@ from duelpool_reproduce.beyond.powered import POWERED
 from duelpool_reproduce.beyond.reuse import REUSE
 from duelpool_reproduce.beyond.spending import SPENDING
 from duelpool_reproduce.beyond.systems import SYSTEMS
+from duelpool_reproduce.beyond.two_sources import TWO_SOURCES
 from duelpool_reproduce.beyond.votes import VOTES
 from duelpool_reproduce.budget import BUDGET
 from duelpool_reproduce.budget import run as run_budget
@@ -82,6 +83,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 VOTES,
                 SPENDING,
                 _INFORMED,
+                TWO_SOURCES,
                 _PREDICTORS,
                 GROWTH,
                 REUSE,

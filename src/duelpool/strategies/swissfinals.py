@@ -19,7 +19,7 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import Shortfall
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
-from duelpool.strategies.informed import learnt_weight, standardised
+from duelpool.strategies.informed import BEST_PER_SLOPE, checked_slope, learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
 from duelpool.strategies.posterior.answer import PoolAnswer, WantedCertainty, answer_of
 from duelpool.strategies.schedule import finalists_of, schedule_for, usual_budget
@@ -30,9 +30,7 @@ SWISS = "swiss"
 FINALS = "swiss-finals"
 
 OUTSIDE = 0.2  # log weight of a point won against items that are no finalists
-LOOK_EVERY = (
-    8  # judgments, or a quarter of the pool's size: so often it is asked whether the confidence is reached
-)
+LOOK_EVERY = 8  # judgments, or a quarter of the pool's size: so often the confidence is looked at
 EARLY_BEST = 2  # while the field is pruned, an answer that ties more items is no reason to stop
 
 
@@ -68,10 +66,11 @@ class SwissFinals:
     `budget` is the number of judgments, or `per_item` that of each item; without them it is 7 an item, but never more
     than judging every pair once. `cap` is the most of one pair. While the field is pruned at most `games_per_round`
     games an item are pending at once, in the finals `finals_round` pairs: fewer make better choices, more make fewer
-    rounds. `prior` gives a score to items. With `confidence` it is done once it is that sure that a best item is among
-    those returned; with `epsilon` besides, that the first is as good as the best within epsilon; with `top_share`, that
-    the first is in this share of the pool. An item leaves after `bad_votes` Bad votes. Items whose chance to be the
-    best is at least `tie_share` of the largest share the first level; with `top` above 1 the answer is an order of
+    rounds. `prior` gives a score to items, `prior_slope` says what it is worth: see `informed`. With `confidence` it is
+    done once it is that sure that a best item is among those returned; with `epsilon` besides, that the first is as
+    good as the best within epsilon; with `top_share`, that the first is in this share of the pool. An item leaves after
+    `bad_votes` Bad votes. Items whose chance to be the best is at least `tie_share` of the largest share the first
+    level; with `top` above 1 the answer is an order of
     single items instead. `weights` says what a judgment of an assessor is worth, from 0 to 1; of those it doesn't name,
     1.
     """
@@ -99,6 +98,7 @@ class SwissFinals:
         finals_round: int = 8,
         at_once: int = 1,
         prior: Mapping[str, float] | None = None,
+        prior_slope: float | None = None,
         confidence: float | None = None,
         epsilon: float | None = None,
         top_share: float | None = None,
@@ -140,6 +140,7 @@ class SwissFinals:
         self._table = WinTable(items, bad_votes=bad_votes)
         self._weights = _checked_weights(weights or {})
         self._prior = None if prior is None else standardised(prior, self._table.items)
+        self._slope = checked_slope(prior_slope)
         self._answers: tuple[list[float], list[float], list[float]] = ([], [], [])
         self._seeding: _Seeding | None = None
         self._weight: tuple[int, float] = (-1, 0.0)
@@ -211,6 +212,8 @@ class SwissFinals:
         """How many points of score one standard deviation of the prior is worth, by the answers so far."""
         if self._prior is None:
             return 0.0
+        if self._slope is not None:
+            return 4 * self._slope
         if self._weight[0] != len(self._answers[0]):
             arrays = [np.array(column) for column in self._answers]
             b, deviation = learnt_weight(arrays[0], arrays[1], arrays[2], self.schedule.prior_mean)
@@ -265,7 +268,10 @@ class SwissFinals:
         members = ranking[: self.finalists]
         wins = self._table.wins(members)
         beyond = self._standing()[members] - (wins - wins.T).sum(axis=1)
-        orders = order_posterior(wins, outside=OUTSIDE * beyond, ranks=self.top > 1)
+        outside = OUTSIDE * beyond
+        if self._prior is not None and self._slope is not None:  # `beyond` has a part of it
+            outside += (BEST_PER_SLOPE - 4 * OUTSIDE) * self._slope * self._prior[members]
+        orders = order_posterior(wins, outside=outside, ranks=self.top > 1)
         return Finals(members, orders, self._table.met(members))
 
     @property
@@ -412,7 +418,8 @@ class SwissFinals:
 
     def _answer_from(self, look: "_Look", favoured: Floats) -> PoolAnswer:
         chances = rng_for(self.seed, self.topic, self.name, "posterior", look.judgments)
-        prior = None if self._prior is None else OUTSIDE * self.prior_weight * self._prior
+        weight = OUTSIDE * self.prior_weight if self._slope is None else BEST_PER_SLOPE * self._slope
+        prior = None if self._prior is None else weight * self._prior
         return answer_of(look.pairs, look.bad, self.statement, chances, favoured=favoured, prior=prior)
 
     @property
