@@ -1,7 +1,7 @@
 """The noise of labels: do expected scores and their two intervals hold, where the truth is known?
 
 python benchmarks/labels.py [--trials 1000] [--topics 25 50] [--spreads 0.5 1 1.5] [--labels finals pooled]
-    [--keep FILE] [--nulls]
+    [--keep FILE] [--nulls same|new]
 
 A trial is a campaign of topics with 16 items each, whose strengths are normal with the given spread. People compare
 them by Bradley-Terry: seven rounds of random pairs, then all pairs of the seven items with most wins. `finals`: the
@@ -13,13 +13,16 @@ new       how often the true score over all topics lies in the interval "on new 
 t         the same for the t-interval of the labels' mean
 pair      how often a paired t-test calls the two equally good runs different (p < .05)
 
-With --nulls, tests of equal runs instead, and how often they reject (p < .05):
+With --nulls, tests of equal runs instead, and how often they reject (p < .05), on the same topics:
 
 again     on these very topics (test "again"): each topic has a double of the same strengths, and two runs of different
           skill swap their rankings there, so that their means are equal but for the noise of labels: of the answers
           to the same questions, or (from the beginning) also of those that led to them
 t, same   the paired t-test on the same topics and questions
-t         the paired t-test of two of seven equally good runs, on new topics
+
+... and on new topics:
+
+t         the paired t-test of two of seven equally good runs
 first     any of the seven can't be first (paired t-tests, corrected)
 settled   any of the seven can't be first, by bets at any time
 """
@@ -185,8 +188,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     }
 
 
-def one_null(trial: int, topics: int, spread: float, pooled: bool, draws: int = 50) -> dict[str, Any]:
-    """Return what tests say of equal runs: on the same topics, and on new ones."""
+def one_same(trial: int, topics: int, spread: float, pooled: bool, draws: int = 50) -> dict[str, Any]:
+    """Return what tests say of two runs whose means are equal on these very topics."""
     rng = rng_for(trial, "equal runs", topics, str(spread), str(pooled))
     tables = []
     for doubles in get_args(Doubles):
@@ -194,13 +197,20 @@ def one_null(trial: int, topics: int, spread: float, pooled: bool, draws: int = 
         same = make_world(rng, topics + topics % 2, spread, pooled, skills=two, doubles=doubles)
         noise = label_noise(same.topics, same.runs, RR(), draws=draws, seed=trial, again_only=True)
         tables.append(noise.table)
-    equal = make_world(rng, topics, spread, pooled, skills=(SKILLS[3],) * len(SKILLS))
-    table = ScoreTable(tuple(run.name for run in equal.runs), tuple(each.topic for each in equal.topics),
-                       equal.second, limits=(0.0, 1.0))  # fmt: skip
     return {
         "again": _different(tables[0], AGAIN),
         "again, from the beginning": _different(tables[1], AGAIN),
         "t, same": _different(tables[0], "t"),
+    }
+
+
+def one_equal(trial: int, topics: int, spread: float, pooled: bool) -> dict[str, Any]:
+    """Return what tests say of seven runs that are equally good on topics like these."""
+    rng = rng_for(trial, "equal runs, new topics", topics, str(spread), str(pooled))
+    world = make_world(rng, topics, spread, pooled, skills=(SKILLS[3],) * len(SKILLS))
+    names = tuple(each.topic for each in world.topics)
+    table = ScoreTable(tuple(run.name for run in world.runs), names, world.second, limits=(0.0, 1.0))
+    return {
         "t": _different(table, "t"),
         "first": bool(behind_leader(table, ALPHA)),
         "settled": bool(anytime_behind(table, ALPHA)),
@@ -249,11 +259,16 @@ def main() -> None:
     reading.add_argument("--topics", type=int, nargs="+", default=[25, 50])
     reading.add_argument("--spreads", type=float, nargs="+", default=[0.5, 1.0, 1.5])
     reading.add_argument("--labels", nargs="+", choices=("finals", "pooled"), default=["finals", "pooled"])
-    reading.add_argument("--nulls", action="store_true", help="tests of equal runs")
+    reading.add_argument("--nulls", choices=("same", "new"), help="tests of equal runs, on which topics")
     reading.add_argument("--keep", type=Path, help="a file of trials, to go on from and to add to")
     reading.add_argument("--json", type=Path)
     asked = reading.parse_args()
-    one, made = (one_null, null_summary) if asked.nulls else (one_trial, summary)
+    kinds: dict[str | None, tuple[Trial, Callable[[Sequence[Mapping[str, Any]]], dict[str, float]]]] = {
+        None: (one_trial, summary),
+        "same": (one_same, null_summary),
+        "new": (one_equal, null_summary),
+    }
+    one, made = kinds[asked.nulls]
     rows = []
     for topics in asked.topics:
         cells = [(labels, topics, spread) for labels in asked.labels for spread in asked.spreads]
