@@ -42,7 +42,7 @@ from duelpool_reproduce.calibration.problems import (
     SPEAKING,
     problems,
 )
-from duelpool_reproduce.verdicts import AGREES, DIFFERS, NOT_TO_BE_HAD, VerdictCounts
+from duelpool_reproduce.verdicts import KEPT, MISSED, NOT_TO_BE_HAD, VerdictCounts
 
 ITEMS = tuple(f"i{at:02}" for at in range(20))
 
@@ -184,7 +184,7 @@ def test_three_standard_errors_beyond_a_bar_are_forgiven(
     check = BarCheck("p", "f", value, 0.10, 0.01, least=least, why="for a reason")
     assert (check.verdict, check.missed) == (verdict, missed)
     figure = check.measured()
-    assert figure.verdict == (NOT_TO_BE_HAD if value is None else DIFFERS if missed else AGREES)
+    assert figure.verdict == (NOT_TO_BE_HAD if value is None else MISSED if missed else KEPT)
     assert figure.explained is not missed
 
 

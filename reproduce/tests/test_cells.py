@@ -194,15 +194,11 @@ def test_figure3_is_resumable_with_the_same_figures(tmp_path: Path, simulations:
     assert len(simulations) == count == EXPERIMENTS["figure3"].runs
 
 
-def test_resume_is_refused_where_nothing_is_kept(tmp_path: Path) -> None:
+def test_a_file_is_no_folder_to_resume_from(tmp_path: Path) -> None:
     app = typer.Typer()
     app.command("reproduce")(reproduce)
     app.callback()(lambda: None)
     (tmp_path / "file").write_text("")
-    for words, message in (
-        (["crowd-sets", "--resume", str(tmp_path)], "'crowd-sets' keeps no results"),
-        (["flagship", "--resume", str(tmp_path / "file")], "is a file"),
-    ):
-        done = CliRunner().invoke(app, ["reproduce", *words])
-        assert isinstance(done.exception, BadParameter)
-        assert message in str(done.exception)
+    done = CliRunner().invoke(app, ["reproduce", "flagship", "--resume", str(tmp_path / "file")])
+    assert isinstance(done.exception, BadParameter)
+    assert "is a file" in str(done.exception)

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
@@ -14,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.errors import BadFile, BadParameter, DuelpoolError
 from duelpool.files import Qrels, Run
 from duelpool.plots import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels, save_figure
 from duelpool.records import Judgment, Levels, Outcome
@@ -31,14 +32,18 @@ from duelpool_reproduce.dueling_bandits.best_items import reciprocal_ranks, top_
 from duelpool_reproduce.dueling_bandits.crowd import agreement_of_repeats
 from duelpool_reproduce.informed import WAYS
 from duelpool_reproduce.measure_study import simulated_study
-from duelpool_reproduce.survey import ExperimentRun, closing_words, data_of, page, run_one, summary
-from duelpool_reproduce.targets import ReportWithVerdicts, budget_checks
+from duelpool_reproduce.survey import ExperimentRun, closing_words, data_of, page, run_one, summaries
+from duelpool_reproduce.targets import ONE_TOPIC, TRUE_TREC, ReportWithVerdicts, budget_checks
 from duelpool_reproduce.top_k.effort import log_rankings
 from duelpool_reproduce.verdicts import (
     AGREES,
     DIFFERS,
+    KEPT,
+    MISSED,
     NEW,
     NOT_TO_BE_HAD,
+    PEOPLE,
+    TOO_FEW,
     ComparisonReport,
     Measured,
     VerdictCounts,
@@ -83,6 +88,19 @@ def invoke(*words: str) -> Any:
         (Measured("f", None, 3, 3), AGREES, True),
         (Measured("f", None, 4, 3), DIFFERS, False),
         (Measured("f", None, 4), NEW, True),
+        # three standard errors must be able to show a difference of a tenth
+        (Measured("f", 581, 833, error=108, whole=1000), TOO_FEW, True),
+        (Measured("f", 581, 600, error=33, whole=1000), AGREES, True),
+        (Measured("f", 581, 600, error=34, whole=1000), TOO_FEW, True),
+        (Measured("f", 100, 101, error=3.4), TOO_FEW, True),
+        (Measured("f", 100, 140, error=10), DIFFERS, False),
+        (Measured("f", (0, 1), 1.015, error=0.16), TOO_FEW, True),
+        (Measured("f", (0, 1), 0.4, error=0.1), AGREES, True),  # inside by more than three of them
+        (Measured("f", None, 4, (-inf, 5), kind="bar"), KEPT, True),
+        (Measured("f", None, 6, (-inf, 5), kind="bar"), MISSED, False),
+        (Measured("f", None, 5, (-inf, 5), error=1, kind="bar"), TOO_FEW, True),
+        (Measured("f", 0.7, 0.7, kind="people"), PEOPLE, True),
+        (Measured("f", 0.7, 0.9, kind="people"), PEOPLE, True),
     ],
 )
 def test_a_verdict_says_how_ours_stands_to_the_papers(
@@ -130,7 +148,9 @@ def test_reasons_are_numbered_once_and_told_under_the_tables() -> None:
 
 
 def test_a_tally_counts_verdicts_and_names_what_is_not_explained() -> None:
-    assert VerdictCounts.of(MIXED) == VerdictCounts(1, 3, 1, 1, ("odd",))
+    assert VerdictCounts.of(MIXED) == VerdictCounts(
+        agree=1, differ=3, not_to_be_had=1, new=1, unexplained=("odd",)
+    )
     rows = list(csv.DictReader(MIXED.figures().as_csv().splitlines()))
     assert [row["verdict"] for row in rows].count(DIFFERS) == 3
     assert rows[3]["ours"] == ""
@@ -229,21 +249,21 @@ def test_all_carries_on_without_data_and_ends_with_the_verdicts(
     few: dict[str, Experiment], tmp_path: Path
 ) -> None:
     done = invoke("all", "--quick", "--data", str(tmp_path), "--out", str(tmp_path / "out"))
-    end = done.stdout[done.stdout.index("Verdicts") :]
+    end = done.stdout[done.stdout.index("Beyond the papers") :]
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in end.splitlines() if line[0] == "│"]
-    assert [row[:5] for row in rows] == [
-        ["mixed", "1", "3", "1", "1"],
-        ["needy", "not run", "", "", ""],
-        ["broken", "not run", "", "", ""],
-        ["all", "1", "3", "1", "1"],
+    assert [row[:6] for row in rows] == [
+        ["mixed", "1", "3", "0", "1", "1"],
+        ["needy", "not run", "", "", "", ""],
+        ["broken", "not run", "", "", "", ""],
+        ["all", "1", "3", "0", "1", "1"],
     ]
     told = " ".join(end.split())
     assert "Not run: needy. 'needy' reads cast19/x" in told
     assert "Not run: broken. Nothing to read. Give something." in told
     assert "Not explained, mixed: odd." in told
     files = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert files == ["mixed.csv", "mixed.json", "mixed.svg", "results.md", "summary.csv", "summary.json"]
-    record = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert files == ["mixed.csv", "mixed.json", "mixed.svg", "results.csv", "results.json", "results.md"]
+    record = json.loads((tmp_path / "out" / "results.json").read_text())
     assert record["experiments"]["mixed"]["report"]["trials"] == 2
     assert record["experiments"]["needy"]["report"] is None
     assert set(few) == set(record["experiments"])
@@ -276,14 +296,69 @@ def test_the_page_holds_every_table_and_reason() -> None:
         run_one(small("mixed", lambda *_: MIXED), 2, 0),
         ExperimentRun(small("other", drawn), None, "No data.", 0.0, 1),
     ]
-    text = page(ran, quick=True)
+    text = page(ran)
     for section in MIXED.sections():
         assert section.as_markdown() in text
     assert "[2] never released" in text
     assert "Not run. No data." in text
-    assert summary(ran).rows[-1][:3] == ("all", 1, 3)
+    assert re.search(r"^Full form, 2 trials, seed 0, \d{4}-\d\d-\d\d\.$", text, re.MULTILINE)
+    (table,) = summaries(ran)
+    assert table.rows[-1][:3] == ("all", 1, 3)
     assert any(words.startswith("Not explained, mixed") for words in closing_words(ran))
     assert Section("t", ("a",), (("x|y",), (None,))).as_markdown() == "| a |\n| --- |\n| x\\|y |\n|  |\n"
+
+
+def test_a_papers_figures_and_our_bars_are_counted_apart() -> None:
+    ran = [
+        run_one(small("theirs", lambda *_: MIXED, paper="top-k"), 2, 0),
+        run_one(small("ours", lambda *_: MIXED), 2, 0, quick=True),
+    ]
+    papers, beyond = summaries(ran, timed=False)
+    assert papers.columns == ("experiment", "agrees", "differs", "too few", "can't", "alone", "simulated")
+    assert beyond.columns == ("experiment", "kept", "missed", "too few", "can't", "alone")
+    assert [row[0] for row in papers.rows] == ["theirs", "all"]
+    assert [row[0] for row in beyond.rows] == ["ours", "all"]
+    assert any(words == "A smoke test only, in its quick form: ours." for words in closing_words(ran))
+
+
+@pytest.mark.usefixtures("few")
+def test_all_goes_on_where_it_stopped_and_a_page_is_made_of_what_was_kept(
+    tmp_path: Path, few: dict[str, Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    first = invoke("all", "--json", "--resume", str(kept), "--out", str(tmp_path / "first"))
+
+    def again(*_: object, **__: object) -> ComparisonReport:
+        raise AssertionError("it was run again")
+
+    monkeypatch.setitem(few, "mixed", replace(few["mixed"], run=again))
+    second = invoke("all", "--json", "--resume", str(kept), "--out", str(tmp_path / "second"))
+    assert (
+        json.loads(first.stdout)["experiments"]["mixed"] == json.loads(second.stdout)["experiments"]["mixed"]
+    )
+    for name in ("mixed.csv", "mixed.json", "mixed.svg", "results.csv"):
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    with pytest.raises(AssertionError, match="run again"):  # another seed is another report
+        invoke("mixed", "--resume", str(kept), "--seed", "1")
+    invoke("page", "--resume", str(kept), "--out", str(tmp_path / "page"))
+    text = (tmp_path / "page" / "results.md").read_text(encoding="utf-8")
+    assert (
+        text.count("has no report of it") == 2 * 2
+    )  # those that never ran, in the list and under their heads
+    for section in MIXED.sections():
+        assert section.as_markdown() in text
+
+
+@pytest.mark.usefixtures("few")
+def test_a_damaged_report_is_refused_with_its_place(tmp_path: Path) -> None:
+    invoke("mixed", "--quick", "--resume", str(tmp_path))
+    (file,) = tmp_path.glob("mixed-*.report.json.gz")
+    file.write_bytes(file.read_bytes()[:-20])
+    done = CliRunner().invoke(app, ["reproduce", "page", "--resume", str(tmp_path)])
+    assert isinstance(done.exception, BadFile)
+    assert file.name in str(done.exception)
+    done = CliRunner().invoke(app, ["reproduce", "page"])
+    assert "needs the folder" in str(done.exception)
 
 
 # ---- what the experiments compute, by hand
@@ -373,11 +448,11 @@ def test_the_budget_papers_figures_have_verdicts() -> None:
     assert {row.figure: row.verdict for row in report.compared()} == {
         "OPT: CLT": AGREES,
         "OPT: Hoeffding": DIFFERS,  # the paper's is twice as wide
-        "PW: SYNTH sd": AGREES,
+        "PW: SYNTH sd": TOO_FEW,
         "REVERSE-75: P sd by the formula": DIFFERS,
         "weaver2: true": AGREES,
     }
-    assert VerdictCounts.of(report) == VerdictCounts(3, 2, 0, 0)
+    assert VerdictCounts.of(report) == VerdictCounts(agree=2, differ=2, too_few=1)
     assert sum(note.startswith("[") for note in report.notes()) == 2
     assert len(json.loads(json.dumps(report.as_json()))["verdicts"]) == 5
     assert [section.title for section in report.sections()][-1] == "Verdicts: TREC-8, Table 3"
@@ -393,8 +468,13 @@ def test_every_figure_of_the_budget_papers_tables_has_a_verdict() -> None:
         for (table, row, column), value in BUDGET_PAPER.items()
         if column in ("u~P sd", "P sd", "uniform sd", "DEEP sd")
     ]
+    formulas += [
+        BudgetFigure("3", row, ONE_TOPIC, value)
+        for (_, row, column), value in BUDGET_PAPER.items()
+        if column == "DEEP sd" and row in TRUE_TREC
+    ]
     checks = budget_checks(BudgetReport((*paper, *formulas), {}, 100, 0, 6000, ""))
-    held = {(row.part.rpartition(" ")[2], row.figure.removesuffix(" by the formula")) for row in checks}
+    held = {(row.part.rpartition(" ")[2], row.figure.split(" by the formula")[0]) for row in checks}
     trials = {("7", "sd"), ("5", "sd")}  # deviations of what has no deviation: the true values
     missing = [
         (table, row, column)
@@ -402,7 +482,7 @@ def test_every_figure_of_the_budget_papers_tables_has_a_verdict() -> None:
         if (table, f"{row}: {column}") not in held and (table, column.rpartition(" ")[2]) not in trials
     ]
     assert missing == []
-    assert {row.verdict for row in checks if row.part.startswith("TREC-8")} == {AGREES}
+    assert {row.verdict for row in checks if row.part.startswith("TREC-8")} == {AGREES, TOO_FEW}
 
 
 def test_what_a_predictor_is_worth_has_verdicts() -> None:
@@ -416,8 +496,8 @@ def test_what_a_predictor_is_worth_has_verdicts() -> None:
     checks = report.compared()
     wrong = "TREC-8, half, n=4000, useless: hedged, greg"
     assert [(row.figure, row.verdict) for row in checks[:2]] == [
-        ("TREC-8, half, n=4000, predictor: hedged, greg", AGREES),
-        (wrong, DIFFERS),
+        ("TREC-8, half, n=4000, predictor: hedged, greg", KEPT),
+        (wrong, MISSED),
     ]
     assert {row.verdict for row in checks[2:]} == {NOT_TO_BE_HAD}
     assert VerdictCounts.of(report).unexplained == (wrong,)
@@ -554,6 +634,8 @@ MORE: dict[str, Callable[[Any], None]] = {  # what else is known of a report
 }
 WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # counts: the page holds every cell
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+SMOKE_TESTED = [name for name, each in EXPERIMENTS.items() if each.paper == "beyond"]
+"""Experiments of which the page may hold the quick form; the papers' are there in full."""
 
 
 FEW_TRIALS = {
@@ -603,8 +685,7 @@ def test_the_quick_form_explains_every_difference(name: str, trials: int) -> Non
     MORE.get(name, lambda _: None)(ran.report)
     if trials < experiment.trials_of(quick=True):
         return
-    text = page([ran], quick=True)
-    assert summary([ran], timed=False).as_markdown().splitlines()[2] in PAGE.splitlines()
+    text = page([ran])
     for section in ran.report.sections() if name in WRITTEN else ():
         assert section.as_markdown() in text
         assert section.as_markdown() in PAGE, section.title
@@ -622,15 +703,69 @@ def test_no_experiment_is_left_out() -> None:
     assert set(MORE) | set(WRITTEN) <= set(EXPERIMENTS)
 
 
-def test_the_results_page_sums_up_every_experiment() -> None:
-    lines = [line for line in PAGE.splitlines() if re.fullmatch(r"\| [\w-]+ (\| \d+ ){4}\|", line)]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines][: len(EXPERIMENTS) + 1]
-    assert [row[0] for row in rows] == [*EXPERIMENTS, "all"]
-    counts = [[int(cell) for cell in row[1:]] for row in rows]
-    assert counts[-1] == [sum(column) for column in zip(*counts[:-1], strict=True)]
+def stored_verdicts() -> list[tuple[str, Measured, str]]:
+    """Return every figure of the results' table: its experiment, what its verdict follows from, and its verdict."""
+    rows = []
+    with (ROOT / "docs" / "results.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            number = {name: float(row[name]) if row[name] else None for name in ("ours", "ours_se", "whole")}
+            figure = Measured(
+                row["figure"],
+                stated(row["paper_low"], row["paper_high"]),
+                number["ours"],
+                stated(row["known_low"], row["known_high"]),
+                number["ours_se"],
+                float(row["within"]),
+                row["why"],
+                row["table"],
+                kind=row["kind"],  # type: ignore[arg-type]
+                whole=number["whole"],
+            )
+            rows.append((row["experiment"], figure, row["verdict"]))
+    return rows
+
+
+def stated(low: str, high: str) -> tuple[float, float] | None:
+    return (float(low or -inf), float(high or inf)) if low or high else None
+
+
+def test_every_verdict_of_the_results_page_follows_from_its_numbers() -> None:
+    rows = stored_verdicts()
+    assert len(rows) > 500
+    assert [figure.figure for _, figure, verdict in rows if figure.verdict != verdict] == []
+    papers = [name for name, each in EXPERIMENTS.items() if each.paper != "beyond"]
+    tables = re.findall(r"\*\*(The papers' figures|Beyond the papers[^*]*)\*\*\n\n((?:\|.*\n)+)", PAGE)
+    lines = [line for _, table in tables for line in table.splitlines()[2:]]
+    counted = {
+        cells[0]: cells[1:] for line in lines if (cells := [cell.strip() for cell in line.split("|")[1:-1]])
+    }
+    for name in EXPERIMENTS:
+        verdicts = Counter(verdict for experiment, _, verdict in rows if experiment == name)
+        if not verdicts:  # all of its figures are ours alone
+            continue
+        words = (AGREES, DIFFERS) if name in papers else (KEPT, MISSED)
+        counts = [verdicts[words[0]], verdicts[words[1]], verdicts[TOO_FEW]]
+        if name not in papers:  # other programs' figures and the tracks' own
+            counts = [counts[0] + verdicts[AGREES], counts[1] + verdicts[DIFFERS], counts[2]]
+        assert [int(cell) for cell in counted[name][:3]] == counts, name
+
+
+def test_the_results_page_has_every_experiment_in_its_form() -> None:
     assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == list(EXPERIMENTS)
-    assert "Not explained" not in PAGE
+    assert "Not explained, " not in PAGE
     assert "Not run" not in PAGE
+    for name, experiment in EXPERIMENTS.items():
+        part = PAGE.split(f"\n### {name}\n", 1)[1].split("\n### ", 1)[0]
+        form = re.search(
+            r"^(Full form|Quick form, a smoke test)(?:, ([\d,]+) trials, seed \d+)?, \d{4}-",
+            part,
+            re.MULTILINE,
+        )
+        assert form, name
+        full = form[1] == "Full form"
+        assert full or name in SMOKE_TESTED, f"{name}: run it in its full form"
+        if experiment.trials > 1:
+            assert int(form[2].replace(",", "")) == experiment.trials_of(quick=not full)
 
 
 def test_the_guide_names_every_experiment() -> None:

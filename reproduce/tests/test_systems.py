@@ -9,7 +9,7 @@ from duelpool.errors import BadParameter
 from duelpool.simulation.systems import PlantedSystems, SystemsTrial
 from duelpool_reproduce.beyond import systems
 from duelpool_reproduce.beyond.powered import WAYS, powered
-from duelpool_reproduce.verdicts import AGREES, DIFFERS
+from duelpool_reproduce.verdicts import KEPT, MISSED
 
 
 def trial(*, settled: bool = True, right: bool = True, covered: float = 0.95) -> SystemsTrial:
@@ -18,14 +18,14 @@ def trial(*, settled: bool = True, right: bool = True, covered: float = 0.95) ->
 
 def test_bars_can_be_missed() -> None:
     good = systems.SettledShares("p", tuple(trial() for _ in range(200)))
-    assert {row.verdict for row in good.rows("part")} == {AGREES}
+    assert {row.verdict for row in good.rows("part")} == {KEPT}
     bad = systems.SettledShares("p", tuple(trial(right=at % 4 > 0, covered=0.8) for at in range(200)))
     verdicts = {row.figure.split(": ")[1]: row.verdict for row in bad.rows("part")}
     assert verdicts == {
-        "settled and wrong": DIFFERS,
-        "right when settled": DIFFERS,
-        "intervals": DIFFERS,
-        "ranks": AGREES,
+        "settled and wrong": MISSED,
+        "right when settled": MISSED,
+        "intervals": MISSED,
+        "ranks": KEPT,
     }
     assert bad.row()[:5] == ("p", "1.00", "100", "100", "0.750")
 
@@ -33,7 +33,7 @@ def test_bars_can_be_missed() -> None:
 def test_equal_systems_have_no_right_order() -> None:
     found = systems.SettledShares("p", tuple(trial(settled=at < 8, right=False) for at in range(100)), True)
     assert [row.figure for row in found.rows("part")] == ["p: settled and wrong", "p: intervals", "p: ranks"]
-    assert found.rows("part")[0].verdict == AGREES
+    assert found.rows("part")[0].verdict == KEPT
 
 
 def test_the_experiment_runs_without_data(monkeypatch: pytest.MonkeyPatch) -> None:

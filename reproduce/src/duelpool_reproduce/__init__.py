@@ -49,7 +49,7 @@ _BUDGET = replace(
     },
     quick=5,
     quick_form={"queries": LEAST_QUERIES},
-    seconds=(10, 300),
+    seconds=(10, 1500),
     partial=True,
 )
 _PREDICTORS = replace(

@@ -156,6 +156,7 @@ class StudyReport:
                     error=checks[name].error,
                     why=SIMULATED,
                     part=simulated,
+                    kind="people",
                 )
             )
         chi = chi_square(preference_table(votes), inferred_table(votes, bad=0.0), both_ways=True).statistic
@@ -164,9 +165,10 @@ class StudyReport:
             checks["inferred, ties at 0.5, agree"].measured < pooled < checks["preferences agree"].measured
         )
         rows += [
-            Measured("chi-square", PAPERS_CHI_SQUARE, chi, why=SIMULATED, part=simulated, digits=0),
+            Measured("chi-square", PAPERS_CHI_SQUARE, chi, why=SIMULATED, part=simulated, digits=0,
+                     kind="people"),
             Measured("pooled, definite ones agree less than plain, more than inferred (1: yes)", 1, int(between),
-                     why=SIMULATED, part=simulated),
+                     why=SIMULATED, part=simulated, kind="people"),
         ]  # fmt: skip
         last = self.findings["seconds"].table.rows[-1]
         for at, (kind, first) in enumerate(FIRST_SIGHT.items(), 1):
@@ -183,15 +185,17 @@ class StudyReport:
                             within=0.005,
                             why=SIMULATED,
                             part=simulated,
+                            kind="people",
                             digits=2,
                         )
                     )
         triplets = transitivity(votes)
         alone = [share for each in triplets.by_assessor.values() if (share := each.share) is not None]
         rows += [
-            Measured("triplets are transitive", (0.99, math.inf), triplets.overall.share, why=NOISY, part=simulated),
+            Measured("triplets are transitive", (0.99, math.inf), triplets.overall.share, why=NOISY, part=simulated,
+                     kind="people"),
             Measured("those of the least transitive person", (0.98, math.inf), min(alone, default=None), why=NOISY,
-                     part=simulated),
+                     part=simulated, kind="people"),
             Measured("statistics within three errors of the truth", None, len(self.checks) - len(self.missed()),
                      len(self.checks), part=simulated),
         ]  # fmt: skip

@@ -52,8 +52,8 @@ class Section:
         return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
 
-class Report(Protocol):
-    """What a reproduction came to."""
+class Printed(Protocol):
+    """What a reproduction printed."""
 
     def sections(self) -> Sequence[Section]:
         """Return the tables for a person, each within 80 columns."""
@@ -70,6 +70,10 @@ class Report(Protocol):
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         ...
+
+
+class Report(Printed, Protocol):
+    """What a reproduction came to."""
 
     def drawing(self) -> "Figure":
         """Draw it."""

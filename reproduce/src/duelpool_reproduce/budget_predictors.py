@@ -147,6 +147,7 @@ class PredictorReport:
                 (0.0, row.bar),
                 error=row.error,
                 part="Squared error over the paper's best, at most",
+                kind="bar",
             )
             for row in self.rows
             if row.bar is not None

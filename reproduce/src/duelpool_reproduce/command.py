@@ -13,19 +13,24 @@ from duelpool.cli.output import progress_bar
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import write_lines
 from duelpool_reproduce import EXPERIMENTS, NOT_RUN, Experiment, Report, Section
+from duelpool_reproduce.base import Printed
 from duelpool_reproduce.cells import Cells
+from duelpool_reproduce.kept_reports import KeptReport
 from duelpool_reproduce.survey import (
     ExperimentRun,
     catalogue,
     catalogue_records,
     closing_words,
+    kept_runs,
     page,
     run_one,
-    summary,
+    run_or_raise,
+    summaries,
     survey_record,
+    verdict_table,
 )
 
-LIST, ALL = "list", "all"
+LIST, ALL, PAGE = "list", "all", "page"
 EXAMPLES = """
 Examples:
 
@@ -38,13 +43,20 @@ Examples:
   duelpool reproduce flagship --data FOLDER --resume cells/
 
   duelpool reproduce all --quick --data FOLDER --out results/
+
+  duelpool reproduce all --data FOLDER --resume kept/
+
+  duelpool reproduce page --resume kept/ --out results/
 """
 
 
 def reproduce(
     name: Annotated[
         str,
-        typer.Argument(help=f"Which: {', '.join(EXPERIMENTS)}; '{ALL}' of them; or '{LIST}' what there is."),
+        typer.Argument(
+            help=f"Which: {', '.join(EXPERIMENTS)}; '{ALL}' of them; '{PAGE}' of what --resume has kept; or '{LIST}' "
+            "what there is."
+        ),
     ],
     *,
     quick: Annotated[
@@ -68,62 +80,62 @@ def reproduce(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Keep each simulation in this folder as it ends, and take from it those that are there."
+            help="Keep each simulation and report in this folder as it ends, and take from it those that are there."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Run a paper's experiment again and show its figures beside ours, with standard errors and verdicts."""
-    if name not in (LIST, ALL, *EXPERIMENTS):
-        raise UnknownName("experiment", name, (LIST, ALL, *EXPERIMENTS))
+    if name not in (LIST, ALL, PAGE, *EXPERIMENTS):
+        raise UnknownName("experiment", name, (LIST, ALL, PAGE, *EXPERIMENTS))
     if name == LIST:
         show_list(data, as_json=as_json)
         return
+    if name == PAGE:
+        end_survey(kept_runs(EXPERIMENTS, folder_of_reports(resume)), out, as_json=as_json)
+        return
     chosen = list(EXPERIMENTS.values()) if name == ALL else [EXPERIMENTS[name]]
     if resume is not None:
-        refuse_to_resume(chosen, resume)
+        Cells(resume)  # refuses a file
     counts = {each.name: trials or each.trials_of(quick=quick) for each in chosen}
     ran: list[ExperimentRun] = []
     with open_executor(workers, cluster, max(counts.values())) as executor:
         for each in chosen:
             count = counts[each.name]
             with progress_bar(f"Reproducing {each.name}", count * each.runs) as ended:
-                if name == ALL:
-                    ran.append(
-                        run_one(
-                            each,
-                            count,
-                            seed,
-                            executor=executor,
-                            progress=ended,
-                            data=data,
-                            quick=quick,
-                            resume=resume,
-                        )
-                    )
-                else:
-                    report = each.run_with(count, seed, executor, ended, data, quick=quick, resume=resume)
-                    ran.append(ExperimentRun(each, report, "", 0.0, count))
+                run = run_one if name == ALL else run_or_raise
+                done = run(
+                    each,
+                    count,
+                    seed,
+                    executor=executor,
+                    progress=ended,
+                    data=data,
+                    quick=quick,
+                    resume=resume,
+                )
+            ran.append(done)
             if not as_json:
-                show_one(ran[-1], titled=name == ALL)
-            if out and (done := ran[-1].report) is not None:
-                written = write(done, each.name, out)
+                show_one(done, titled=name == ALL)
+            if out and done.report is not None:
+                written = write(done.report, each.name, out)
                 typer.echo(f"Wrote {', '.join(str(path) for path in written)}.", err=True)
     if name == ALL:
-        end_survey(ran, out, quick=quick, as_json=as_json)
+        end_survey(ran, out, as_json=as_json)
     elif as_json and (one := ran[0].report) is not None:
         typer.echo(json.dumps(one.as_json(), indent=2, ensure_ascii=False))
 
 
-def refuse_to_resume(chosen: list[Experiment], folder: Path) -> None:
-    """Refuse a folder for results that is a file, or an experiment that keeps none."""
-    Cells(folder)
-    if not any(each.resumable for each in chosen):
-        kept = [each.name for each in EXPERIMENTS.values() if each.resumable]
+def folder_of_reports(resume: Path | None) -> Path:
+    """Return the folder that reports are kept in; refuse none, and one that isn't there."""
+    if resume is None or not resume.is_dir():
         raise BadParameter(
-            f"'{chosen[0].name}' keeps no results to go on from.",
-            remedy=f"Leave --resume out. Those that do: {', '.join(kept)}.",
+            "A page needs the folder that reports were kept in."
+            if resume is None
+            else f"There is no folder {resume}.",
+            remedy=f"Run 'duelpool reproduce {ALL} --resume FOLDER' first, and name its folder: --resume FOLDER.",
         )
+    return resume
 
 
 def show_list(data: Path | None, *, as_json: bool) -> None:
@@ -150,21 +162,25 @@ def show_one(ran: ExperimentRun, *, titled: bool) -> None:
         show(ran.report)
 
 
-def end_survey(ran: list[ExperimentRun], out: Path | None, *, quick: bool, as_json: bool) -> None:
+def end_survey(ran: list[ExperimentRun], out: Path | None, *, as_json: bool) -> None:
     """Print and write the verdicts of all experiments."""
-    table = summary(ran)
-    record = survey_record(ran, quick=quick)
+    tables = summaries(ran)
+    record = survey_record(ran)
     if as_json:
         typer.echo(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         console = Console()
-        print_table(console, table)
+        for table in tables:
+            print_table(console, table)
         for words in closing_words(ran):
             console.print(f"- {words}", markup=False, highlight=False)
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(record, indent=2, ensure_ascii=False)
-        texts = {"summary.csv": table.as_csv(), "summary.json": text, "results.md": page(ran, quick=quick)}
+        texts = {
+            "results.csv": verdict_table(ran).as_csv(),
+            "results.json": json.dumps(record, indent=2, ensure_ascii=False),
+            "results.md": page(ran),
+        }
         for name, each in texts.items():
             write_lines(out / name, [each.removesuffix("\n")])
 
@@ -181,7 +197,7 @@ def print_table(console: Console, section: Section) -> None:
     console.print(table)
 
 
-def show(report: Report) -> None:
+def show(report: Printed) -> None:
     """Print a report's tables and notes for a person."""
     console = Console()
     for section in report.sections():
@@ -190,7 +206,7 @@ def show(report: Report) -> None:
         console.print(f"- {note}", markup=False, highlight=False)
 
 
-def write(report: Report, name: str, folder: Path) -> list[Path]:
+def write(report: Report | KeptReport, name: str, folder: Path) -> list[Path]:
     """Write a report's figures and drawing into a folder."""
     from duelpool.plots import save_figure
 
@@ -198,7 +214,10 @@ def write(report: Report, name: str, folder: Path) -> list[Path]:
     table, values, drawing = (folder / f"{name}{suffix}" for suffix in (".csv", ".json", ".svg"))
     write_lines(table, [report.figures().as_csv().removesuffix("\n")])
     write_lines(values, [json.dumps(report.as_json(), indent=2, ensure_ascii=False)])
-    save_figure(report.drawing(), drawing)
+    if isinstance(report, KeptReport):
+        write_lines(drawing, [report.svg.removesuffix("\n")])
+    else:
+        save_figure(report.drawing(), drawing)
     return [table, values, drawing]
 
 

@@ -112,6 +112,7 @@ class FlagshipReport:
                 row.ours,
                 (row.bar.value, math.inf),
                 row.error_at_bar(self.ours[row.bar.problem].trials),
+                kind="bar",
             )
             for row in rows
         ]
@@ -124,7 +125,9 @@ class FlagshipReport:
             errors[row.bar.problem] = errors.get(row.bar.problem, 0.0) + error
         mean = math.fsum(row.ours - row.bar.value for row in rows) / len(rows)
         error = math.hypot(*errors.values()) / len(rows)
-        together = Measured(TOGETHER, None, mean, (0.0, math.inf), error, within=MOST_SHORT)
+        together = Measured(
+            TOGETHER, None, mean, (0.0, math.inf), error, within=MOST_SHORT, whole=1, kind="bar"
+        )
         return (*figures, together)
 
     def stating(self) -> dict[str, SimulationResult]:

@@ -77,6 +77,7 @@ class EffortReport:
                 within=3,
                 digits=1,
                 why=FEWER,
+                kind="people",
             ),
             Measured(
                 "n lg n less sorting with Bad, mean over n",
@@ -85,6 +86,7 @@ class EffortReport:
                 within=1.5,
                 digits=1,
                 why=FEWER,
+                kind="people",
             ),
             Measured(
                 "judgments a page for two engines ('n on average')",
@@ -93,6 +95,7 @@ class EffortReport:
                 within=0.1,
                 digits=2,
                 why=FEWER,
+                kind="people",
             ),
             Measured(
                 "grades saved by an early stop ('1-2')",
@@ -101,6 +104,7 @@ class EffortReport:
                 within=0.5,
                 digits=1,
                 why=FEWER,
+                kind="people",
             ),
         )
 

@@ -119,6 +119,7 @@ def table5(
                     within,
                     NOT_RELEASED,
                     f"Table 5 {part}, simulated",
+                    kind="people",
                 )
             )
     rows += _concluded(ours)
@@ -164,7 +165,9 @@ def _concluded(ours: Mapping[tuple[str, str], MeasureAgreement]) -> list[Measure
         "ppref and wpref agree more with each other": all(signs[preferences] > signs[pair] for pair in mixed),
     }
     return [
-        Measured(name, 1, int(held), part="What the study concludes (1: it holds)", why=NOT_RELEASED)
+        Measured(
+            name, 1, int(held), part="What the study concludes (1: it holds)", why=NOT_RELEASED, kind="people"
+        )
         for name, held in holds.items()
     ]
 

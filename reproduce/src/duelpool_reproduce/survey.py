@@ -10,7 +10,10 @@ from typing import Any
 from duelpool.errors import DuelpoolError
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import PAPERS, Cell, Experiment, Report, Section
-from duelpool_reproduce.verdicts import VerdictCounts
+from duelpool_reproduce.kept_reports import KeptReport, decided_by, keep_report, kept_report, newest_report
+from duelpool_reproduce.verdicts import VerdictCounts, compared_rows, ends_of
+
+BEYOND = "beyond"  # the experiments that no paper has
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +21,13 @@ class ExperimentRun:
     """What became of one experiment: its report, or why there is none."""
 
     experiment: Experiment
-    report: Report | None
+    report: Report | KeptReport | None
     problem: str
     seconds: float
     trials: int
+    seed: int = 0
+    quick: bool = False
+    ended: str = ""  # the date
 
     @property
     def tally(self) -> VerdictCounts:
@@ -29,7 +35,7 @@ class ExperimentRun:
         return VerdictCounts() if self.report is None else VerdictCounts.of(self.report)
 
 
-def run_one(
+def run_or_raise(
     experiment: Experiment,
     trials: int,
     seed: int,
@@ -40,14 +46,47 @@ def run_one(
     quick: bool = False,
     resume: Path | None = None,
 ) -> ExperimentRun:
-    """Run an experiment, or its quick form; what a user can mend, such as missing data, is told and not raised."""
+    """Run an experiment, or its quick form.
+
+    With a folder to resume from, a report that ended is kept there; it is taken from there, unless the experiment keeps
+    its simulations one by one.
+    """
     started = time.perf_counter()
-    report, problem = None, ""
+    decided = decided_by(experiment, trials, seed, data, quick=quick) if resume is not None else {}
+    if resume is not None and not experiment.resumable and (kept := kept_report(resume, decided)):
+        return ExperimentRun(experiment, kept.report, "", kept.seconds, trials, seed, quick, kept.ended)
+    report = experiment.run_with(trials, seed, executor, progress, data, quick=quick, resume=resume)
+    seconds = time.perf_counter() - started
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    if resume is not None:
+        keep_report(resume, decided, report, seconds, today)
+    return ExperimentRun(experiment, report, "", seconds, trials, seed, quick, today)
+
+
+def run_one(experiment: Experiment, trials: int, seed: int, **more: Any) -> ExperimentRun:
+    """Run an experiment as `run_or_raise` does; what a user can mend, such as missing data, is told, not raised."""
+    started = time.perf_counter()
     try:
-        report = experiment.run_with(trials, seed, executor, progress, data, quick=quick, resume=resume)
+        return run_or_raise(experiment, trials, seed, **more)
     except DuelpoolError as error:
-        problem = str(error)
-    return ExperimentRun(experiment, report, problem, time.perf_counter() - started, trials)
+        seconds = time.perf_counter() - started
+        return ExperimentRun(experiment, None, str(error), seconds, trials, seed, bool(more.get("quick")))
+
+
+def kept_runs(experiments: Mapping[str, Experiment], folder: Path) -> list[ExperimentRun]:
+    """Return the reports that a folder has kept, full ones before quick ones."""
+    ran = []
+    for each in experiments.values():
+        kept = newest_report(folder, each)
+        if kept is None:
+            ran.append(ExperimentRun(each, None, f"{folder} has no report of it.", 0.0, each.trials))
+        else:
+            ran.append(
+                ExperimentRun(
+                    each, kept.report, "", kept.seconds, kept.trials, kept.seed, kept.quick, kept.ended
+                )
+            )
+    return ran
 
 
 def data_of(experiment: Experiment, data: Path | None) -> str:
@@ -101,68 +140,94 @@ def _duration(seconds: tuple[float, float]) -> str:
     return "/".join(f"{value:.0f}s" if value < 120 else f"{value / 60:.0f}min" for value in seconds)
 
 
-def summary(ran: Sequence[ExperimentRun], *, timed: bool = True) -> Section:
-    """Return the verdicts of every experiment, counted, and their sum; with the seconds that each took."""
+COUNTS: Mapping[str, str] = {
+    "agree": "agrees",
+    "differ": "differs",
+    "too_few": "too few",
+    "not_to_be_had": "can't",
+    "new": "alone",
+    "people": "simulated",
+}
+"""What is counted of a paper's figures, and the columns' heads."""
+BAR_COUNTS: Mapping[str, str] = {
+    "agree": "kept",
+    "differ": "missed",
+    "too_few": "too few",
+    "not_to_be_had": "can't",
+    "new": "alone",
+}
+
+
+def summaries(ran: Sequence[ExperimentRun], *, timed: bool = True) -> list[Section]:
+    """Return the verdicts on the papers' figures, counted, and those on our own bars in a table apart."""
+    papers = [each for each in ran if each.experiment.paper != BEYOND]
+    beyond = [each for each in ran if each.experiment.paper == BEYOND]
+    tables = []
+    if papers:
+        tables.append(_counted("The papers' figures", papers, COUNTS, timed=timed))
+    if beyond:
+        tables.append(_counted("Beyond the papers: our own bars", beyond, BAR_COUNTS, timed=timed))
+    return tables
+
+
+def _counted(title: str, ran: Sequence[ExperimentRun], counts: Mapping[str, str], *, timed: bool) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for each in ran:
-        count = each.tally
-        counts: tuple[Cell, ...] = (
-            ("not run", "", "", "")
+        found: tuple[Cell, ...] = (
+            ("not run", *("" for _ in range(len(counts) - 1)))
             if each.report is None
-            else (count.agree, count.differ, count.not_to_be_had, count.new)
+            else tuple(getattr(each.tally, name) for name in counts)
         )
-        rows.append((each.experiment.name, *counts, f"{each.seconds:.0f}"))
+        rows.append((each.experiment.name, *found, f"{each.seconds:.0f}"))
     done = [each.tally for each in ran if each.report is not None]
-    rows.append(
-        (
-            "all",
-            *(
-                sum(getattr(count, name) for count in done)
-                for name in ("agree", "differ", "not_to_be_had", "new")
-            ),
-            f"{sum(each.seconds for each in ran):.0f}",
-        )
-    )
-    columns = ("experiment", "agrees", "differs", "can't", "alone", "seconds")
+    sums = (sum(getattr(count, name) for count in done) for name in counts)
+    rows.append(("all", *sums, f"{sum(each.seconds for each in ran):.0f}"))
+    columns = ("experiment", *counts.values(), "seconds")
     width = len(columns) if timed else len(columns) - 1
-    return Section("Verdicts", columns[:width], tuple(row[:width] for row in rows))
+    return Section(title, columns[:width], tuple(row[:width] for row in rows))
 
 
 def closing_words(ran: Iterable[ExperimentRun]) -> list[str]:
     """Return what to know after the summary: what was not run, and what differs without a reason."""
     each_ran = list(ran)
     words = [f"Not run: {each.experiment.name}. {each.problem}" for each in each_ran if each.report is None]
+    if quick := [each.experiment.name for each in each_ran if each.quick and each.report is not None]:
+        words.append(f"A smoke test only, in its quick form: {', '.join(quick)}.")
     unexplained = {
         each.experiment.name: count.unexplained for each in each_ran if (count := each.tally).unexplained
     }
     words += [f"Not explained, {name}: {'; '.join(figures)}." for name, figures in unexplained.items()]
     return [
         *words,
-        "alone: a figure that no paper has. Why figures differ stands under each experiment's tables.",
+        "agrees: within three standard errors of the paper's figure, and these could have shown a difference of a "
+        "tenth (of the figure; of a share, of the whole). too few: too few trials for that.",
+        "alone: a figure that no paper has. simulated: of simulated people beside a paper's people, neither agrees nor "
+        "differs. can't: it can't be had. Why figures differ stands under each experiment's tables.",
     ]
 
 
-def page(ran: Sequence[ExperimentRun], *, quick: bool) -> str:
+def page(ran: Sequence[ExperimentRun]) -> str:
     """Return the verdicts and every report's tables and notes as one page of Markdown."""
-    form = "quick forms" if quick else "full forms"
+    quick = {each.quick for each in ran if each.report is not None}
+    form = "full forms" if quick == {False} else "quick forms" if quick == {True} else "full and quick forms"
     parts = [
         "# Results beside the papers'",
-        f"Written by `duelpool reproduce all{' --quick' if quick else ''} --out FOLDER` ({form}).",
+        f"Written by `duelpool reproduce page` of what `duelpool reproduce all --resume FOLDER` kept ({form}).",
         "\n".join(f"- {words}" for words in closing_words(ran)),
-        summary(ran, timed=False).as_markdown().rstrip(),
     ]
+    parts += [f"**{table.title}**\n\n{table.as_markdown().rstrip()}" for table in summaries(ran, timed=False)]
     for paper, title in PAPERS.items():
         mine = [each for each in ran if each.experiment.paper == paper]
         if mine:
             parts.append(f"## {title}")
         for each in mine:
             one = each.experiment
-            trials = f", {each.trials:,} trials" if one.trials > 1 else ""
-            about = f"`duelpool reproduce {one.name}`: {', '.join(one.shows)}{trials}. {one.title}."
+            about = f"`duelpool reproduce {one.name}`: {', '.join(one.shows)}. {one.title}."
             parts += [f"### {one.name}", about]
             if each.report is None:
                 parts.append(f"Not run. {each.problem}")
                 continue
+            parts.append(_form(each))
             parts += [
                 f"**{table.title}**\n\n{table.as_markdown().rstrip()}" for table in each.report.sections()
             ]
@@ -170,13 +235,38 @@ def page(ran: Sequence[ExperimentRun], *, quick: bool) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def survey_record(ran: Sequence[ExperimentRun], *, quick: bool) -> dict[str, Any]:
+def _form(ran: ExperimentRun) -> str:
+    """Say in which form an experiment ran, with how many trials, with which seed, and when."""
+    form = "Quick form, a smoke test" if ran.quick else "Full form"
+    trials = f", {ran.trials:,} trials, seed {ran.seed}" if ran.experiment.trials > 1 else ""
+    return f"{form}{trials}, {ran.ended}."
+
+
+def verdict_table(ran: Sequence[ExperimentRun]) -> Section:
+    """Return every figure with a verdict, with all that its verdict follows from."""
+    columns = (
+        *("experiment", "table", "figure", "kind", "paper_low", "paper_high", "known_low", "known_high"),
+        *("ours", "ours_se", "within", "whole", "verdict", "why"),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for each in ran:
+        for row in () if each.report is None else compared_rows(each.report) or ():
+            stated = (*ends_of(row.paper), *ends_of(row.known))
+            found = (row.ours, row.error, row.within, row.whole, row.verdict, row.why)
+            rows.append((each.experiment.name, row.part, row.figure, row.kind, *stated, *found))
+    return Section("Verdicts", columns, tuple(rows))
+
+
+def survey_record(ran: Sequence[ExperimentRun]) -> dict[str, Any]:
     """Return every report and the summary as plain values."""
     return {
-        "quick": quick,
+        "quick": all(each.quick for each in ran),
         "experiments": {
             each.experiment.name: {
                 "trials": each.trials,
+                "seed": each.seed,
+                "quick": each.quick,
+                "ended": each.ended,
                 "seconds": round(each.seconds, 2),
                 "problem": each.problem,
                 "verdicts": asdict(each.tally),

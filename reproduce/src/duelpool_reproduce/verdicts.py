@@ -1,16 +1,21 @@
 """Our figures beside a paper's, each with a verdict: the report that most experiments come to.
 
-A figure agrees when it equals what the paper states, as far as that is printed and as three standard errors allow.
+A figure agrees when it equals what the paper states, as far as that is printed and as three standard errors allow, and
+when these could have shown a difference of a tenth; otherwise there were too few trials to say. A bar of our own is
+kept or missed by the same rule. What simulated people do is neither: the paper's were others.
+
 Where a paper's figure can't be had again, `known` may hold what an independent measurement on the data at hand
 gave; a figure that differs says why, and one that differs from what is known as well is not explained by that.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from duelpool_reproduce.base import Cell, Report, Section
+from duelpool_reproduce.base import Cell, Printed, Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +24,13 @@ Stated: TypeAlias = float | tuple[float, float]
 """A stated figure: a number, or the ends between which it lies (inf for "over")."""
 
 AGREES, DIFFERS, NOT_TO_BE_HAD, NEW = "agrees", "differs", "can't be had", "ours alone"
-VERDICTS = (AGREES, DIFFERS, NOT_TO_BE_HAD, NEW)
+TOO_FEW, PEOPLE = "too few", "simulated"
+KEPT, MISSED = "kept", "missed"  # of a bar
+
+Kind: TypeAlias = Literal["figure", "bar", "people"]
+"""What a figure stands beside: a paper's figure, a bar of our own, or a study whose people we simulate."""
+
+TENTH = 0.1  # of a figure: the difference that three standard errors must be able to show
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,8 @@ class Measured:
     why: str = ""  # it differs, or it can't be had
     part: str = ""  # the table that it belongs to
     digits: int = 3
+    kind: Kind = "figure"
+    whole: float | None = None  # of a share: what all trials would be, such as 1 or 1,000
 
     @property
     def verdict(self) -> str:
@@ -44,14 +57,33 @@ class Measured:
         stated = self.known if self.paper is None else self.paper
         if stated is None:
             return NEW
-        return AGREES if self.near(stated) else DIFFERS
+        if self.kind == "people":
+            return PEOPLE
+        if not self.near(stated):
+            return MISSED if self.kind == "bar" else DIFFERS
+        if not self.could_tell(stated):
+            return TOO_FEW
+        return KEPT if self.kind == "bar" else AGREES
+
+    def could_tell(self, stated: Stated) -> bool:
+        """Whether three standard errors would have shown a difference of a tenth: of the figure, of a share's whole.
+
+        Where ours lies inside what is stated by three standard errors, nothing more has to be shown.
+        """
+        if not self.error or self.ours is None:
+            return True
+        low, high = stated if isinstance(stated, tuple) else (stated, stated)
+        if low <= self.ours - 3 * self.error and self.ours + 3 * self.error <= high:
+            return True
+        whole = self.whole or max(abs(end) for end in (low, high) if math.isfinite(end))
+        return 3 * self.error <= TENTH * whole + 1e-9
 
     @property
     def explained(self) -> bool:
         """Whether ours is what is known of these data, and a difference from the paper has a reason."""
         if self.ours is not None and self.known is not None and not self.near(self.known):
             return False
-        return self.verdict != DIFFERS or bool(self.why)
+        return self.verdict not in (DIFFERS, MISSED) or bool(self.why)
 
     def near(self, stated: Stated) -> bool:
         """Whether ours lies as near to a stated figure as can be asked."""
@@ -89,7 +121,7 @@ def _stated(stated: Stated | None, digits: int) -> str:
 
 
 def _needs_reason(row: Measured) -> bool:
-    return bool(row.why) and row.verdict in (DIFFERS, NOT_TO_BE_HAD)
+    return bool(row.why) and row.verdict in (DIFFERS, MISSED, PEOPLE, NOT_TO_BE_HAD)
 
 
 def reasons_of(rows: Sequence[Measured]) -> list[str]:
@@ -99,7 +131,8 @@ def reasons_of(rows: Sequence[Measured]) -> list[str]:
 
 def table_of(title: str, compared: Sequence[Measured], reasons: Sequence[str] = ()) -> Section:
     """Return figures as a table for a person; a column that says nothing is left out."""
-    columns = ["figure", "paper", "before", "ours", "verdict"]
+    bars = all(row.kind == "bar" for row in compared)
+    columns = ["figure", "bar" if bars else "paper", "bar" if bars else "before", "ours", "verdict"]
     rows: list[tuple[Cell, ...]] = []
     for row in compared:
         number = f" [{reasons.index(row.why) + 1}]" if _needs_reason(row) and row.why in reasons else ""
@@ -147,8 +180,8 @@ class ComparisonReport:
             (
                 row.part,
                 row.figure,
-                *_ends(row.paper),
-                *_ends(row.known),
+                *ends_of(row.paper),
+                *ends_of(row.known),
                 row.ours,
                 row.error,
                 row.verdict,
@@ -171,7 +204,7 @@ class ComparisonReport:
             "experiment": self.experiment,
             "trials": self.trials,
             "seed": self.seed,
-            "agrees": all(row.verdict != DIFFERS for row in self.rows),
+            "agrees": all(row.verdict not in (DIFFERS, MISSED) for row in self.rows),
             "explained": all(row.explained for row in self.rows),
             "figures": _as_records(self.figures()),
             "tables": {table.title: _as_records(table) for table in self.tables},
@@ -184,7 +217,8 @@ class ComparisonReport:
         return self.draw()
 
 
-def _ends(stated: Stated | None) -> tuple[float | None, float | None]:
+def ends_of(stated: Stated | None) -> tuple[float | None, float | None]:
+    """Return the two ends of a stated figure, None where it is open or there is none."""
     if stated is None:
         return None, None
     low, high = stated if isinstance(stated, tuple) else (stated, stated)
@@ -197,29 +231,42 @@ def _as_records(table: Section) -> list[dict[str, Cell]]:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """How many figures of a report agree, differ, can't be had, or have none beside them."""
+    """How many figures of a report agree, differ, and so on; a bar that is kept agrees, one that is missed differs."""
 
     agree: int = 0
     differ: int = 0
+    too_few: int = 0
     not_to_be_had: int = 0
     new: int = 0
+    people: int = 0
     unexplained: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, report: Report) -> "VerdictCounts":
-        """Count the verdicts of a report's figures; a bar that is reached or passed counts as agreement.
+    def of(cls, report: Printed) -> "VerdictCounts":
+        """Count the verdicts of a report's figures."""
+        rows = compared_rows(report)
+        words = (
+            [row.verdict for row in rows]
+            if rows is not None
+            else [str(record.get("verdict") or NEW) for record in _as_records(report.figures())]
+        )
+        unexplained = tuple(row.figure for row in rows or () if not row.explained)
+        return cls(**Counter(_COUNTED_AS.get(word, "differ") for word in words), unexplained=unexplained)
 
-        A report may hold its compared figures apart from the table of all of them, in `compared()`.
-        """
-        compared: Callable[[], Sequence[Measured]] | None = getattr(report, "compared", None)
-        if compared is not None:
-            rows = compared()
-            words = [row.verdict for row in rows]
-            unexplained = tuple(row.figure for row in rows if not row.explained)
-        else:
-            words = [str(record.get("verdict") or NEW) for record in _as_records(report.figures())]
-            unexplained = ()
-        agree = sum(word.startswith((AGREES, "passed", "reached")) for word in words)
-        not_to_be_had = sum(word.startswith(NOT_TO_BE_HAD) for word in words)
-        new = sum(word.startswith(NEW) for word in words)
-        return cls(agree, len(words) - agree - not_to_be_had - new, not_to_be_had, new, unexplained)
+
+def compared_rows(report: Printed) -> Sequence[Measured] | None:
+    """Return a report's figures with verdicts, where it holds them apart from the table of all of them."""
+    compared: Callable[[], Sequence[Measured] | None] | None = getattr(report, "compared", None)
+    return None if compared is None else compared()
+
+
+_COUNTED_AS: Mapping[str, str] = MappingProxyType(
+    {
+        AGREES: "agree",
+        KEPT: "agree",
+        TOO_FEW: "too_few",
+        NOT_TO_BE_HAD: "not_to_be_had",
+        NEW: "new",
+        PEOPLE: "people",
+    }
+)

@@ -62,7 +62,7 @@ def growth(
     part = "Near linearity: the power of the pool's size"
     rows = [
         Measured(f"{name}: judgments grow with K to the", NEAR_LINEAR if name != "swissfinals" else None,
-                 exponent(results), part=part, digits=2)
+                 exponent(results), part=part, digits=2, kind="bar")
         for name, results in by_size.items()
     ]  # fmt: skip
     shares = [result.single for result in by_n]
@@ -70,7 +70,7 @@ def growth(
     errors = [result.standard_error(result.single) for result in by_n]
     rows.append(
         Measured(f"found-rate with n={PAIRINGS[-1]} less that with n={PAIRINGS[0]}", (0, 1), shares[-1] - shares[0],
-                 None, float(np.hypot(errors[0], errors[-1])), part=more)
+                 None, float(np.hypot(errors[0], errors[-1])), part=more, whole=1, kind="bar")
     )  # fmt: skip
     tables = (
         Section(

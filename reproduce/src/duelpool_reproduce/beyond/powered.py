@@ -93,26 +93,42 @@ def powered(
                 continue
             smooth = (hold.sum() + 1) / (trials + 2)
             rows += [
-                Measured("ranks a system may have", (0, most), float(ranks.mean()), error=width, part=part),
+                Measured(
+                    "ranks a system may have",
+                    (0, most),
+                    float(ranks.mean()),
+                    error=width,
+                    part=part,
+                    kind="bar",
+                ),
                 Measured(
                     "all ranks hold",
                     (0.95, 1),
                     float(hold.mean()),
                     error=sqrt(smooth * (1 - smooth) / trials),
                     part=part,
+                    kind="bar",
+                    whole=1,
                 ),
             ]
             if votes in MOST_ERROR:
                 bar = (-inf, MOST_ERROR[votes])
                 rows.append(
                     Measured(
-                        "squared error, 1e-4", bar, 1e4 * float(error.mean()), error=1e4 * spread, part=part
+                        "squared error, 1e-4",
+                        bar,
+                        1e4 * float(error.mean()),
+                        error=1e4 * spread,
+                        part=part,
+                        kind="bar",
                     )
                 )
         alone, mixed = (np.array([each.ranks for each in found[way]]) for way in (WAYS[2], WAYS[4]))
         ratio = float(mixed.mean() / alone.mean())
         off = float(np.std(mixed - alone)) / sqrt(trials) / float(alone.mean())
-        rows.append(Measured("ranks, shuffled over alone", (0, 1.02), ratio, error=off, part=part))
+        rows.append(
+            Measured("ranks, shuffled over alone", (0, 1.02), ratio, error=off, part=part, kind="bar")
+        )
     table = Section(
         f"{len(pairs.systems)} systems, {len(pairs):,} pairs, {trials} draws of people's votes",
         ("votes", "way", "ranks a system may have", "all hold", "squared error, 1e-4"),

@@ -164,11 +164,11 @@ def reuse(
     reason = "A best passage that only one group found is rare, but where it is taken away the label changes at once."
     rows = [
         Measured("runs whose score changes, best items less nDCG@10", (-inf, 0), best.changed - graded.changed,
-                 part=part, why=reason),
+                 part=part, why=reason, kind="bar"),
         Measured("tau with and without, best items less nDCG@10", (0, inf), best.tau - graded.tau, part=part,
-                 why=reason),
+                 why=reason, kind="bar"),
         Measured("mean places moved, best items less nDCG@10", (-inf, 0), best.places[0] - graded.places[0], part=part,
-                 why=reason),
+                 why=reason, kind="bar"),
     ]  # fmt: skip
 
     def draw() -> "Figure":

@@ -108,7 +108,9 @@ COLUMNS = ("problem", "settled", "after", "votes", "right when settled", "right"
 
 def _share(figure: str, bar: Stated, count: float, n: int, part: str) -> Measured:
     smooth = (count + 1) / (n + 2)
-    return Measured(figure, bar, count / n, error=sqrt(smooth * (1 - smooth) / n), part=part)
+    return Measured(
+        figure, bar, count / n, error=sqrt(smooth * (1 - smooth) / n), part=part, kind="bar", whole=1
+    )
 
 
 def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[Measured]:
@@ -117,7 +119,15 @@ def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[
     covered = [each.covered for each in trials]
     error = max(float(np.std(covered)), sqrt(0.95 * 0.05)) / sqrt(n)
     return [
-        Measured(f"{name}: intervals", (0.93, 0.97), float(np.mean(covered)), error=error, part=part),
+        Measured(
+            f"{name}: intervals",
+            (0.93, 0.97),
+            float(np.mean(covered)),
+            error=error,
+            part=part,
+            kind="bar",
+            whole=1,
+        ),
         _share(f"{name}: ranks", (0.95, 1), sum(each.ranks for each in trials), n, part),
     ]
 
@@ -253,7 +263,9 @@ def _replay(
             bar = (LEAST_TAU[mark], inf) if mark in LEAST_TAU and strategy == "systems" else None
             if bar is not None or (strategy == "random" and mark in LEAST_TAU):
                 rows.append(
-                    Measured(f"{strategy}: tau after {mark:,} votes", bar, mean, error=error, part=part)
+                    Measured(
+                        f"{strategy}: tau after {mark:,} votes", bar, mean, error=error, part=part, kind="bar"
+                    )
                 )
     table = Section(
         f"Kendall's tau with the order by all votes, {len(seeds)} seeds",

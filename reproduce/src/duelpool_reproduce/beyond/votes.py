@@ -278,7 +278,13 @@ def votes(
                 figure = f"{name}: less than {other}"
                 rows.append(
                     Measured(
-                        figure, (-inf, 0), float(apart.mean()), error=error, part="Held-out votes", digits=4
+                        figure,
+                        (-inf, 0),
+                        float(apart.mean()),
+                        error=error,
+                        part="Held-out votes",
+                        digits=4,
+                        kind="bar",
                     )
                 )
         shown = f"{noisy.mean():.4f}" if len(noisy) else ""
@@ -296,7 +302,15 @@ def votes(
             error = max(float(values.std()), sqrt(0.95 * 0.05 / shape[2])) / sqrt(simulations)
             bar = None if few else (0.93, 0.97)
             rows.append(
-                Measured(f"{name}: {part}", bar, float(values.mean()), error=error, part="Simulated votes")
+                Measured(
+                    f"{name}: {part}",
+                    bar,
+                    float(values.mean()),
+                    error=error,
+                    part="Simulated votes",
+                    kind="bar",
+                    whole=1,
+                )
             )
         coverage.append((name, *(f"{value:.3f}" for value in covered.mean(axis=0))))
         biases.append((name, *(f"{value:+.3f}" for value in off.mean(axis=0))))

@@ -66,7 +66,14 @@ class BarCheck:
         ends = (self.bar, math.inf) if self.least else (-math.inf, self.bar)
         figure = f"{self.problem}: {self.figure}"
         return Measured(
-            figure, None, self.value, ends, self.error, why=self.why if self.value is None else ""
+            figure,
+            None,
+            self.value,
+            ends,
+            self.error,
+            why=self.why if self.value is None else "",
+            kind="bar",
+            whole=1.0,
         )
 
 

@@ -127,8 +127,8 @@ def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) 
                 error,
                 within=5 if told.paper is None else 0,
                 part="Returned items, in 1,000 trials",
-                why="",
                 digits=0,
+                whole=OF,
             )
         )
     return rows
