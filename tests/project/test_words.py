@@ -113,7 +113,7 @@ TERMS = (
 )
 
 WRITTEN_ELSEWHERE = {
-    "docs/results.md": "written by `duelpool reproduce all --quick`",
+    "docs/results.md": "written by `duelpool reproduce page`",
     "docs/licences.md": "written by `make licences`",
 }
 VALUES = {"going on"}

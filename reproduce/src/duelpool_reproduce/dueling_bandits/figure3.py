@@ -272,9 +272,7 @@ class Figure3:
         few = "" if fewest == self.trials else f", {fewest} of DTS and MergeDTS"
         title = f"Figure 3: trials in 1,000 ({self.trials} run{few}; seed {self.seed})"
         return (
-            Section(
-                title, ("algorithm", "case", "paper", "measured before", "here", "verdict"), tuple(found_rows)
-            ),
+            Section(title, ("algorithm", "case", "paper", "before", "here", "verdict"), tuple(found_rows)),
             Section(
                 "Comparisons, and judgments of the most judged pair: the paper's, ours",
                 ("algorithm", "case", "paper", "here", "mean", "pair", "here", "verdict"),
