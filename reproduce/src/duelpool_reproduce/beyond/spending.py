@@ -299,6 +299,7 @@ def spending(
                     error=both if np.isfinite(both) else None,
                     part=f"{case.name}, {trials} trials, ± over trials and topics",
                     why="" if known else "It isn't reached within 1.05 of the whole budget.",
+                    kind="bar",
                 )
             )
             errors = (f"{each:.3f}" if np.isfinite(each) else "" for each in (over_trials, over_topics, both))
