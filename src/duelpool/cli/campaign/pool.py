@@ -111,7 +111,7 @@ def pool(
         typer.Option(min=1, help="With --spend: judgments in all. Default: what spending evenly would take."),
     ] = None,
     weigh_assessors: Annotated[
-        bool, typer.Option(help=SETTINGS["weigh_assessors"].about.help)
+        bool, typer.Option("--weigh-assessors", help=SETTINGS["weigh_assessors"].about.help)
     ] = DEFAULTS.weigh_assessors,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
