@@ -32,7 +32,15 @@ from duelpool_reproduce.dueling_bandits.best_items import reciprocal_ranks, top_
 from duelpool_reproduce.dueling_bandits.crowd import agreement_of_repeats
 from duelpool_reproduce.informed import WAYS
 from duelpool_reproduce.measure_study import simulated_study
-from duelpool_reproduce.survey import ExperimentRun, closing_words, data_of, page, run_one, summaries
+from duelpool_reproduce.survey import (
+    ExperimentRun,
+    closing_words,
+    data_of,
+    kept_runs,
+    page,
+    run_one,
+    summaries,
+)
 from duelpool_reproduce.targets import ONE_TOPIC, TRUE_TREC, ReportWithVerdicts, budget_checks
 from duelpool_reproduce.top_k.effort import log_rankings
 from duelpool_reproduce.verdicts import (
@@ -314,7 +322,7 @@ def test_a_papers_figures_and_our_bars_are_counted_apart() -> None:
         run_one(small("ours", lambda *_: MIXED), 2, 0, quick=True),
     ]
     papers, beyond = summaries(ran, timed=False)
-    assert papers.columns == ("experiment", "agrees", "differs", "too few", "can't", "alone", "simulated")
+    assert papers.columns == ("experiment", "agrees", "differs", "too few", "can't", "alone", "people")
     assert beyond.columns == ("experiment", "kept", "missed", "too few", "can't", "alone")
     assert [row[0] for row in papers.rows] == ["theirs", "all"]
     assert [row[0] for row in beyond.rows] == ["ours", "all"]
@@ -347,6 +355,21 @@ def test_all_goes_on_where_it_stopped_and_a_page_is_made_of_what_was_kept(
     )  # those that never ran, in the list and under their heads
     for section in MIXED.sections():
         assert section.as_markdown() in text
+
+
+def test_a_page_takes_no_report_of_an_experiment_whose_name_is_longer(tmp_path: Path) -> None:
+    longer, shorter = small("mixed-too", lambda *_: MIXED), small("mixed", lambda *_: MIXED)
+    run_one(longer, 2, 0, resume=tmp_path)
+    assert [
+        run.report is None for run in kept_runs({each.name: each for each in (shorter, longer)}, tmp_path)
+    ] == [
+        True,
+        False,
+    ]
+    run_one(shorter, 2, 0, resume=tmp_path, quick=True)
+    run_one(shorter, 3, 0, resume=tmp_path)
+    (run,) = kept_runs({"mixed": shorter}, tmp_path)
+    assert (run.trials, run.quick) == (3, False)  # the full form before the quick one
 
 
 @pytest.mark.usefixtures("few")
@@ -634,8 +657,8 @@ MORE: dict[str, Callable[[Any], None]] = {  # what else is known of a report
 }
 WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # counts: the page holds every cell
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-SMOKE_TESTED = [name for name, each in EXPERIMENTS.items() if each.paper == "beyond"]
-"""Experiments of which the page may hold the quick form; the papers' are there in full."""
+SMOKE_TESTED = ["figure3", "budget", *(name for name, each in EXPERIMENTS.items() if each.paper == "beyond")]
+"""Experiments of which the page may hold the quick form; the papers' others are there in full."""
 
 
 FEW_TRIALS = {

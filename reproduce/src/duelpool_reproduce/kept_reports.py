@@ -129,7 +129,8 @@ def kept_report(folder: Path, decided: Mapping[str, Any]) -> Kept | None:
 
 def newest_report(folder: Path, experiment: Experiment) -> Kept | None:
     """Return an experiment's report for a page: a full one where there is one, and of these the last to end."""
-    found = [_kept(_read(path)) for path in folder.glob(f"{experiment.name}-*.report.json.gz")]
+    stored = [_read(path) for path in sorted(folder.glob(f"{experiment.name}-*.report.json.gz"))]
+    found = [_kept(each) for each in stored if each["decided_by"]["experiment"] == experiment.name]
     return max(found, key=lambda each: (not each.quick, each.ended, each.trials), default=None)
 
 

@@ -146,7 +146,7 @@ COUNTS: Mapping[str, str] = {
     "too_few": "too few",
     "not_to_be_had": "can't",
     "new": "alone",
-    "people": "simulated",
+    "people": "people",
 }
 """What is counted of a paper's figures, and the columns' heads."""
 BAR_COUNTS: Mapping[str, str] = {
@@ -201,7 +201,7 @@ def closing_words(ran: Iterable[ExperimentRun]) -> list[str]:
         *words,
         "agrees: within three standard errors of the paper's figure, and these could have shown a difference of a "
         "tenth (of the figure; of a share, of the whole). too few: too few trials for that.",
-        "alone: a figure that no paper has. simulated: of simulated people beside a paper's people, neither agrees nor "
+        "alone: a figure that no paper has. people: of simulated people beside a paper's people, neither agrees nor "
         "differs. can't: it can't be had. Why figures differ stands under each experiment's tables.",
     ]
 
