@@ -198,6 +198,7 @@ def test_runs_that_are_behind_are_those_that_others_beat() -> None:
     assert pair.p < 0.05 / 3
 
 
+@pytest.mark.statistics
 def test_intervals_of_means_hold_at_every_look_and_shrink_with_topics() -> None:
     rng = rng_for(9, "means")
     scores = 1 / np.minimum(rng.geometric(0.35, (400, 120)), 20)

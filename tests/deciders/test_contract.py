@@ -25,8 +25,8 @@ BY_TOPIC = (
         "compare",
         "compare systems:votes=2",
         "spend best",
-        "spend leaderboard",
-        "spend compare:alpha,beta",
+        pytest.param("spend leaderboard", marks=pytest.mark.long),
+        pytest.param("spend compare:alpha,beta", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("check", DECIDER_CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))

@@ -301,7 +301,7 @@ def test_alternatives_have_hours_and_one_cost_in_table_and_recommendation(
     assert "14.40 USD" in crowd
     simulated = call("pool", files.runs[0], "--judges", "crowd", "--simulate")
     table, _, sentence = " ".join(simulated.split()).partition("Recommended:")
-    assert sentence.split(" for ")[1].split(";")[0] in table
+    assert f"{sentence.split(' with ')[1].split(' judgments')[0]} " in table
 
 
 def test_what_strategies_find_is_known_for_usual_sizes_alone() -> None:

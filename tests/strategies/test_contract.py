@@ -9,7 +9,12 @@ import pytest
 
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
-from duelpool.testing.strategies import STRATEGY_CHECKS, check_ends, check_finds
+from duelpool.testing.strategies import (
+    STRATEGY_CHECKS,
+    check_ends,
+    check_finds,
+    check_order_within_phase,
+)
 
 NAMES = [*STRATEGIES, "prefbest:final_phases=3", "prefbest:final_phases=5"]
 
@@ -17,8 +22,11 @@ NAMES = [*STRATEGIES, "prefbest:final_phases=3", "prefbest:final_phases=5"]
 def takes_long(name: str, check: Callable[[str], None]) -> bool:
     """Whether a strategy that spends an ample budget, or whose results take long, plays many whole topics."""
     strategy = STRATEGIES[split_spec(name)[0]]
-    slow = hasattr(strategy, "ample_per_item") or getattr(strategy, "slow_result", False)
-    return check in {check_finds, check_ends} and slow
+    slow_result = getattr(strategy, "slow_result", False)
+    slow = hasattr(strategy, "ample_per_item") or slow_result
+    return (check in {check_finds, check_ends} and slow) or (
+        check is check_order_within_phase and slow_result
+    )
 
 
 @pytest.mark.parametrize(

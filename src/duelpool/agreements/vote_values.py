@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from duelpool.agreements.worth import GUESSES
 from duelpool.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.runners.weighing import NamedVotes, read_named_votes
+from duelpool.errors import StoreError
 from duelpool.frames import counted
 from duelpool.preferences.assessors import FEW, AssessorModel, AssessorVotes, Worth, fit_assessors
 from duelpool.preferences.weights import vote_weights
@@ -170,9 +172,10 @@ class KeptValues:
             return kept[2] if kept is not None else None
 
     def _work(self, lines: int, people: tuple[object, ...]) -> None:
-        found = vote_values(self.campaign)
-        with self._lock:
-            self._kept = lines, people, found
+        with suppress(StoreError):  # the server ends; whoever looks next begins again
+            found = vote_values(self.campaign)
+            with self._lock:
+                self._kept = lines, people, found
 
 
 def _sign(tx: Reading) -> tuple[int, tuple[object, ...]]:

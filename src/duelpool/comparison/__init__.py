@@ -8,6 +8,7 @@ from duelpool.comparison.anytime import (
     anytime_behind,
     anytime_difference,
     anytime_means,
+    anytime_method,
 )
 from duelpool.comparison.orderings import (
     MeasureAgreement,
@@ -66,6 +67,7 @@ __all__ = [
     "anytime_behind",
     "anytime_difference",
     "anytime_means",
+    "anytime_method",
     "anytime_topics",
     "behind_leader",
     "corrected",

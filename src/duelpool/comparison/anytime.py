@@ -24,6 +24,15 @@ from duelpool.errors import BadParameter, UnknownName
 AnytimeMethod: TypeAlias = Literal["symmetric", "bounded"]
 ANYTIME: tuple[AnytimeMethod, ...] = get_args(AnytimeMethod)
 
+
+def anytime_method(name: str) -> AnytimeMethod:
+    """Return a way to bet by its name."""
+    for each in ANYTIME:
+        if each == name:
+            return each
+    raise UnknownName("way to bet", name, ANYTIME)
+
+
 _HORIZONS = (8, 32, 128, 512)  # topics for which bets are best, a quarter of the stake each
 _FADES = 0.25  # bets also get smaller as topics grow in number: then skewed differences matter less and less
 _MOST = 0.9  # of the stake that a bounded bet may lose on a topic

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -243,20 +244,28 @@ def test_pages_say_how_many_results_are_being_worked_out(
     monkeypatch.setattr("duelpool.web.manage.dashboard.RESULTS_AT_ONCE", 1)
     with open_store(target, create=True) as store:
         judged(store)
-    with served(target) as app:
+
+    def signed_in(app: FastAPI) -> tuple[TestClient, str, str]:
         (row,) = app.state.campaigns.all()
-        client = TestClient(app, base_url=ORIGIN)
-        key = key_for(app, row.id)
+        client, key = TestClient(app, base_url=ORIGIN), key_for(app, row.id)
         client.get(f"/manage/{row.id}", params={"key": key}, follow_redirects=False)
-        page = client.get(f"/manage/{row.id}/topics").text
-        assert "data-again>The best items of " in page
-        page = client.get(f"/manage/{row.id}/topic?topic=t5").text
+        return client, row.id, key
+
+    with served(target) as app:
+        client, campaign, _ = signed_in(app)
+        page = client.get(f"/manage/{campaign}/topic?topic=t5").text
         assert "data-again>The levels are being worked out." in page
         assert "No judgments yet" not in page
+    with open_store(target) as store:  # the results that the page has worked out are of yesterday
+        judge_each(Campaign.open(store), "p")
+    with served(target) as app:
+        client, campaign, key = signed_in(app)
+        page = client.get(f"/manage/{campaign}/topics").text
+        assert "data-again>The best items of " in page
         for _ in TOPICS:
-            page = client.get(f"/manage/{row.id}/topics").text
+            page = client.get(f"/manage/{campaign}/topics").text
         assert "being worked out" not in page
-        head = client.get(f"/api/v1/campaigns/{row.id}", headers={"Authorization": f"Bearer {key}"}).json()
+        head = client.get(f"/api/v1/campaigns/{campaign}", headers={"Authorization": f"Bearer {key}"}).json()
         assert head["outdated"] == 0
 
 

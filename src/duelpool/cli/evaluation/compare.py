@@ -10,8 +10,8 @@ from rich.table import Table
 from duelpool.cli.evaluation.system_boards import system_meeting
 from duelpool.cli.options import CampaignOption
 from duelpool.cli.output import print_json, print_table, tell, tell_notices
-from duelpool.comparison import ANYTIME, AnytimeMethod
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.comparison import anytime_method
+from duelpool.errors import BadParameter
 from duelpool.evaluation.compare import RunComparison, compare_runs
 from duelpool.files import read_preferences, read_qrels, read_run
 
@@ -99,14 +99,6 @@ def compare(
         print_json(figures(comparison))
     else:
         show(comparison, ask)
-
-
-def anytime_method(name: str) -> AnytimeMethod:
-    """Return a way to bet by its name."""
-    for each in ANYTIME:
-        if each == name:
-            return each
-    raise UnknownName("way to bet", name, ANYTIME)
 
 
 def json_values(record: "DataclassInstance") -> dict[str, object]:

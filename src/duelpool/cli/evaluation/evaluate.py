@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from duelpool.cli.evaluation.compare import anytime_method
 from duelpool.cli.evaluation.system_boards import (
     SystemOptions,
     powered_text,
@@ -20,7 +19,7 @@ from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import progress_bar, tell
 from duelpool.cli.terminal import terminal_width
-from duelpool.comparison import AGAIN, CORRECTIONS, TESTS, TUKEY, IntervalMethod
+from duelpool.comparison import AGAIN, CORRECTIONS, TESTS, TUKEY, IntervalMethod, anytime_method
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (
     FORMATS,

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from duelpool.cli.evaluation.compare import anytime_method
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import print_json, tell, tell_notices
+from duelpool.comparison import anytime_method
 from duelpool.errors import BadParameter
 from duelpool.evaluation import read_truth
 from duelpool.evaluation.gate import gate as decide

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from duelpool.cli.evaluation.compare import anytime_method
 from duelpool.cli.output import print_json
 from duelpool.cli.terminal import terminal_width
-from duelpool.comparison import ANYTIME, plan_topics, power_of_t, topics_needed
+from duelpool.comparison import ANYTIME, anytime_method, plan_topics, power_of_t, topics_needed
 from duelpool.errors import BadParameter
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import read_truth, run_sources
