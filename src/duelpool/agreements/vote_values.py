@@ -12,11 +12,10 @@ from duelpool.agreements.worth import GUESSES
 from duelpool.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.runners.weighing import NamedVotes, read_named_votes
-from duelpool.errors import StoreError
 from duelpool.frames import counted
 from duelpool.preferences.assessors import FEW, AssessorModel, AssessorVotes, Worth, fit_assessors
 from duelpool.preferences.weights import vote_weights
-from duelpool.store import Reading, holdings, log
+from duelpool.store import Reading, StoreError, holdings, log
 
 AT_ONCE = 10_000
 """Lines of a log up to which the values are worked out at once; those of a longer one in a thread."""
