@@ -414,6 +414,8 @@ def test_agreement_is_shown_in_every_table(
     manager = Manager(site, people(), campaign)
     manager.go("agreement")
     page = manager.page
+    unfold = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+    page.evaluate(unfold)
     votes = votes_of(campaign)
     for name in STATISTICS:
         finding = find(votes, name, AgreementOptions(rows=20, resamples=40))
@@ -433,6 +435,7 @@ def test_agreement_is_shown_in_every_table(
     look_with_axe(page, "agreement")
     manager.go("agreement?rate=0.9&cluster=topic")
     wanted = find(votes, "inferred", AgreementOptions("topic", 0.9)).notes
+    page.evaluate(unfold)
     assert wanted[1] in page.inner_text("#rows")
     manager.go("agreement?rate=many")
     assert "a number from 0 to 1" in page.inner_text("[role=alert]")
