@@ -29,6 +29,7 @@ from duelpool.campaign.exports.files import (
     write_prefs,
     write_qrels,
 )
+from duelpool.campaign.log import many_topics
 from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.views.reading import read_topic
 from duelpool.campaign.views.status import status
@@ -38,6 +39,7 @@ from duelpool.files.spreadsheets import harmless
 from duelpool.records import Answer, Judgment, Outcome, Pool
 from duelpool.report import Table, csv_text
 from duelpool.store import Store, log, open_store
+from duelpool.store.statements import READ_AT_ONCE
 from duelpool.store.holdings import TestPair
 from duelpool.web.manage.streams import stream
 from support.campaigns import judge_all, make_campaign
@@ -525,3 +527,13 @@ def test_logs_that_are_read_together_give_the_same_exports_as_one_by_one(
             row for row in csv.DictReader(together[0]) if (row["topic"], row["seq"]) == ("t2", "1")
         ]
         assert retracted["counts"] == "no"
+
+
+def test_logs_are_read_together_up_to_so_many_lines() -> None:
+    lengths = {"a": READ_AT_ONCE, "b": 1, "c": 1}
+    assert list(many_topics._groups("abc", lengths)) == [["a"], ["b", "c"]]
+    assert list(many_topics._groups("bac", lengths)) == [["b"], ["a"], ["c"]]
+    assert [len(group) for group in many_topics._groups(["b"] * (many_topics.TOPICS_AT_ONCE + 1), {})] == [
+        many_topics.TOPICS_AT_ONCE,
+        1,
+    ]
