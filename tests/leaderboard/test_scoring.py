@@ -13,6 +13,7 @@ from duelpool.cli import app
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.files import Qrels, Run
 from duelpool.files.packed import pack_run, unpack_run
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs, labels_of, leaderboard, runs_of
 from duelpool.measures import RR
@@ -145,6 +146,7 @@ def test_evaluate_scores_the_runs_of_a_store(tmp_path: Path) -> None:
     with open_store(target) as store:
         judge_all(Campaign.open(store))
     assert "good" in run("evaluate", target, "-m", "RR")
+    assert run("evaluate", target) == run("evaluate", target, "-m", USUAL_MEASURE)
     assert run("evaluate", target, str(late), "-m", "ppref", "--format", "csv").count("\nlate,") == 1
     run("challenge", target, str(late))
     with open_store(target) as store:

@@ -11,7 +11,6 @@ from duelpool.agreements import Votes
 from duelpool.agreements.campaigns import votes_of
 from duelpool.api.asking import checked_outcome
 from duelpool.api.pools import as_pools
-from duelpool.api.running import MEASURE
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.settings.settings import check_names
 from duelpool.campaign.views.status import CampaignStatus
@@ -24,7 +23,7 @@ from duelpool.evaluation.sources import evaluation_inputs, run_of
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.frames import counted
-from duelpool.leaderboard import scoring, systems
+from duelpool.leaderboard import USUAL_MEASURE, scoring, systems
 from duelpool.records import Answer, Judgment, Levels, Outcome, Question
 from duelpool.setup import Draft, Files, Inputs
 from duelpool.setup.planned import plan_judgments
@@ -100,7 +99,9 @@ class OpenCampaign:
         answer = Answer(said, grade=grade, note=note, seconds=seconds, attempt=question.attempt)
         return self.campaign.answer(question.id, question.assessor, answer)
 
-    def leaderboard(self, measures: Any = MEASURE, *, expected: bool = False, **options: Any) -> Evaluation:
+    def leaderboard(
+        self, measures: Any = USUAL_MEASURE, *, expected: bool = False, **options: Any
+    ) -> Evaluation:
         """Return the runs by a measure, with intervals; options are those of `dp.evaluate`.
 
         With `expected`, rows also have the score that is expected by the truth behind noisy labels, its interval on new

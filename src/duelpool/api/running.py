@@ -15,13 +15,12 @@ from duelpool.evaluation.systems import SystemBoard, system_board
 from duelpool.files import Preferences, Qrels
 from duelpool.frames import Tabular, counted, frame_of, html_table
 from duelpool.judges import Judge, make_judges
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome, Topic
 from duelpool.simulation import Match, StrategyMaker, judgments_allowed, made_strategy
 
 JudgeFunction: TypeAlias = Callable[[str, str, str], Any]
 """Called with topic, left and right; returns the item that is better, None for a tie, or an outcome."""
-
-MEASURE = "Compat(p=0.8)"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -101,7 +100,7 @@ class JudgedPools(Tabular):
             grades[topic] = of_topic
         return Qrels.from_grades(grades)
 
-    def leaderboard(self, measures: Any = MEASURE, **options: Any) -> Evaluation:
+    def leaderboard(self, measures: Any = USUAL_MEASURE, **options: Any) -> Evaluation:
         """Return the runs by a measure, with intervals; options are those of `dp.evaluate`."""
         if self.pools.answers is not None:
             raise BadParameter(

@@ -30,7 +30,7 @@ from duelpool.api.inputs import (
     with_campaign,
 )
 from duelpool.api.pools import PoolSet
-from duelpool.api.running import MEASURE, JudgedPools
+from duelpool.api.running import JudgedPools
 from duelpool.comparison import AnytimeMethod, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import Evaluation
@@ -42,6 +42,7 @@ from duelpool.files import Duplicates, Preferences, Qrels, Run, read_assessed
 from duelpool.files.source import Source, stem
 from duelpool.frames import Tabular
 from duelpool.judges import JudgeModel
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.measures import Measure
 from duelpool.records import Judgment
 from duelpool.report import html_text
@@ -95,7 +96,7 @@ def evaluate(
     else:
         scored = runs
     if measures is None:
-        measures = MEASURE if isinstance(truth, JudgedPools) else _usual_measure(truths)
+        measures = USUAL_MEASURE if isinstance(truth, JudgedPools) else _usual_measure(truths)
     return evaluation.evaluate(
         truths,
         scored,

@@ -40,6 +40,7 @@ from duelpool.evaluation.systems import SYSTEM_REPORTS
 from duelpool.files import Duplicates, read_topics, write_lines
 from duelpool.files.duplicates import duplicates_path
 from duelpool.files.run_names import read_groups
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
 from duelpool.report import table_text
@@ -117,7 +118,8 @@ def evaluate(
         typer.Option(
             "-m",
             "--measure",
-            help=f"Any of {', '.join(MEASURES.own)}; may be repeated. Needed without --systems.",
+            help=f"Any of {', '.join(MEASURES.own)}; may be repeated. Default: {USUAL_MEASURE} for a campaign, as on "
+            "its dashboard; files need one, unless --systems is given.",
         ),
     ] = None,
     runs: Annotated[
@@ -248,11 +250,7 @@ def evaluate(
         )
         _put(ranked, notes, output)
         return
-    if measure is None:
-        raise BadParameter(
-            "No measure is given.",
-            remedy="Give one with -m, such as -m nDCG@10; or --systems, for votes between systems.",
-        )
+    measure = measure or _usual_measures(truth)
     _refuse_unfit(report, groups, form, kind)
     if plot is not None:
         from duelpool.plots import refuse_unknown_format  # here, because importing matplotlib is slow
@@ -307,6 +305,16 @@ def evaluate(
         )
         text = table_text(table, form, header, width)
     _put(text, header if form not in ("table", "latex") else (), output)
+
+
+def _usual_measures(truth: str) -> list[str]:
+    """Return what a campaign is scored by where no measure is named; refuse files without one."""
+    if is_store(truth):
+        return [USUAL_MEASURE]
+    raise BadParameter(
+        "No measure is given.",
+        remedy="Give one with -m, such as -m nDCG@10; or --systems, for votes between systems.",
+    )
 
 
 def _refuse_unfit(report: str, groups: str | None, form: str, kind: str | None) -> None:

@@ -14,6 +14,7 @@ from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.leaderboard.board import Board
 from duelpool.leaderboard.live import History, Slice
 from duelpool.store import log
@@ -65,7 +66,6 @@ from duelpool.web.setup import additions
 from duelpool.web.setup.api import router as setting_up
 
 PREFIX = "/api/v1"
-MEASURE = "Compat(p=0.8)"
 T = TypeVar("T")
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -166,7 +166,7 @@ def _baseline(caller: ManageCaller, given: str, names: dict[str, str] | None) ->
 @router.get("/campaigns/{campaign}/leaderboard")
 def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
     caller: Looking,
-    measure: Measured = MEASURE,
+    measure: Measured = USUAL_MEASURE,
     baseline: Text = "",
     test: Text = "t",
     correction: Text = "holm",
@@ -195,14 +195,16 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
 
 
 @router.get("/campaigns/{campaign}/leaderboard/history")
-def leaderboard_history(caller: Looking, measure: Measured = MEASURE, blind: Blind = False) -> History:
+def leaderboard_history(caller: Looking, measure: Measured = USUAL_MEASURE, blind: Blind = False) -> History:
     """The leaderboard at up to sixteen earlier times, and now."""
     history = caller.dashboard.leaderboard.history(measure)
     return blinded_history(history, caller.dashboard.aliases()) if blind else history
 
 
 @router.get("/campaigns/{campaign}/leaderboard/slices")
-def leaderboard_slices(caller: Looking, measure: Measured = MEASURE, blind: Blind = False) -> list[Slice]:
+def leaderboard_slices(
+    caller: Looking, measure: Measured = USUAL_MEASURE, blind: Blind = False
+) -> list[Slice]:
     """The runs' means by the topics' tags."""
     slices = caller.dashboard.leaderboard.slices(measure)
     return list(blinded_slices(slices, caller.dashboard.aliases()) if blind else slices)

@@ -15,6 +15,7 @@ from duelpool.campaign.views.log_index import LogIndex
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign.work.pace import WorkPace, pace
 from duelpool.errors import DuelpoolError
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.leaderboard.board import Board
 from duelpool.leaderboard.live import History, LiveLeaderboard, Slice
 from duelpool.seeds import rng_for
@@ -26,7 +27,6 @@ from duelpool.web.server.guard import logger
 LINES_AT_ONCE = 3000  # a longer log is first read in the background
 RESULTS_AT_ONCE = 4  # results that take long and are worked out for one request, at most
 PACE_REST = 50  # times as long as a pace took to count, it is kept
-FIRST_MEASURE = "Compat(p=0.8)"
 _COUNTING = threading.Lock()
 
 
@@ -89,7 +89,7 @@ class Dashboard:
             if self.campaign.live.goal.of_systems:
                 self.systems()
             elif self.leaderboard.runs:
-                self.leaderboard.board(FIRST_MEASURE)
+                self.leaderboard.board(USUAL_MEASURE)
         except DuelpoolError as error:
             logger.warning("while reading the log: %s", error)
         finally:

@@ -12,6 +12,7 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.evaluation import measures_of
 from duelpool.evaluation.side_by_side import RowBySide, SideBySide, side_by_side
 from duelpool.evaluation.systems import SystemBoard, SystemRow
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.leaderboard.board import BoardRow
 from duelpool.leaderboard.charts import (
     board_strips,
@@ -26,7 +27,6 @@ from duelpool.measures import MEASURES
 from duelpool.report.charts import Chart, heat
 from duelpool.store import StoreError
 from duelpool.web.manage import systems
-from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import ManageCaller, Viewing
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.overview.glance import who_leads
@@ -40,7 +40,7 @@ router = APIRouter(include_in_schema=False)
 OPEN_ROWS = 20  # systems that the page shows before it is asked for all
 POINTS = 8  # of the history, in its table
 BEST_OF_TAG = 3
-USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
+USUAL = (USUAL_MEASURE, "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
 COLUMNS: dict[str, SortColumn[BoardRow]] = {
     "place": SortColumn(lambda row: row.place),
     "system": SortColumn(lambda row: row.run.casefold()),
@@ -73,7 +73,7 @@ def _run_values(caller: ManageCaller) -> dict[str, Any]:
     dashboard = caller.dashboard
     names = dashboard.aliases() if caller.blind else {run: run for run in dashboard.leaderboard.runs}
     back = {alias: run for run, alias in names.items()}
-    others = {"measure": MEASURE, "test": "t", "correction": "holm"}
+    others = {"measure": USUAL_MEASURE, "test": "t", "correction": "holm"}
     asked = {
         name: asked_for(caller, name, others.get(name, "")) or others.get(name, "")
         for name in ("measure", "baseline", "test", "correction", "tag", "search", "order", "rows")

@@ -15,10 +15,11 @@ from duelpool.evaluation import measures_of
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.frames import counted
 from duelpool.labels import Label, first_words
+from duelpool.leaderboard import USUAL_MEASURE
 from duelpool.leaderboard.board import Board
 from duelpool.store import StoreError, log
 from duelpool.web.manage import systems
-from duelpool.web.manage.dashboard import FIRST_MEASURE, Dashboard, blinded
+from duelpool.web.manage.dashboard import Dashboard, blinded
 from duelpool.web.manage.overview.attention import Attention, attention
 from duelpool.web.manage.overview.forecast import ProgressForecast, forecast
 from duelpool.web.manage.schemas import Head, head_of
@@ -146,7 +147,7 @@ def leaders(dashboard: Dashboard, blind: bool) -> Leaders | None:
             return _of_systems(first if names is None else systems.renamed(first, names))
         if not dashboard.leaderboard.runs:
             return None
-        board = dashboard.leaderboard.board(FIRST_MEASURE)
+        board = dashboard.leaderboard.board(USUAL_MEASURE)
         return _of_runs(blinded(board, dashboard.aliases()) if blind else board) if board.rows else None
     except StoreError:
         raise
