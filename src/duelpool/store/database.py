@@ -206,25 +206,27 @@ class SqliteDatabase:
             first = self._waiting.get()
             if first is None:
                 return
-            group = [first]
-            ending = False
-            with suppress(queue.Empty):
-                while len(group) < GROUP_AT_MOST:
-                    another = self._waiting.get_nowait()
-                    if another is None:
-                        ending = True
-                        break
-                    group.append(another)
-            self._commit_group(group)
+            self._commit_group([first], join=True)
             self._truncate_log()
-            if ending:
-                return
 
-    def _commit_group(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
+    def _take_waiting(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
+        """Add the writes that wait by now to a group."""
+        with suppress(queue.Empty):
+            while len(group) < GROUP_AT_MOST:
+                another = self._waiting.get_nowait()
+                if another is None:
+                    self._waiting.put(None)  # the end mark: nothing comes after it
+                    return
+                group.append(another)
+
+    def _commit_group(self, group: list[tuple[Work[Any], Future[Any]]], *, join: bool = False) -> None:
+        """Run writes in one transaction; with `join`, also those that came while it waited for its turn."""
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
-            with self._writers.lent() as connection:
+            with self._writers.lent() as connection, self._note.turn():
                 driver = _begin(connection)
+                if join:
+                    self._take_waiting(group)
                 before = driver.total_changes
                 try:
                     for work, answer in group:

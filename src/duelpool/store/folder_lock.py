@@ -43,3 +43,21 @@ def locked_file(handle: int) -> Iterator[None]:
     finally:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+@contextmanager
+def in_turn(handle: int | None, at: int) -> Iterator[None]:
+    """Wait for other processes that hold this byte of an open file, first come, first served.
+
+    It excludes nobody where the system or the file system has no such locks.
+    """
+    if fcntl is None or handle is None:
+        yield
+        return
+    with suppress(OSError):
+        fcntl.lockf(handle, fcntl.LOCK_EX, 1, at)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.lockf(handle, fcntl.LOCK_UN, 1, at)

@@ -14,14 +14,15 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from duelpool.store.folder_lock import locked_file
+from duelpool.store.folder_lock import in_turn, locked_file
 
 _NUMBERS = 2**31  # of `user_version`; after the last one they start again at 0
 _LINES = 64
+_TURN = 1 << 20  # a byte beyond the note's end: a lock on it is a process's turn to write
 _OPEN_FILES_STAY = os.name == "nt"  # Windows removes no file that a process has open
 
 
@@ -60,6 +61,10 @@ class ChangeNote:
             with suppress(OSError):
                 self._handle, self._identity = self._opened(identity), identity
         return number
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for this process's turn to write: without turns, who has just written is the first to write again."""
+        return in_turn(self._handle, _TURN)
 
     def write(self, number: int | None) -> None:
         """Note the number of a change that is on the disk."""
