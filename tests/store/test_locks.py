@@ -1,6 +1,10 @@
 """Locks belong to writes: on both back ends a read that locks rows fails alike."""
 
+import os
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,8 @@ from sqlalchemy import select
 
 import duelpool
 from duelpool.store import Reading, Store, leases, open_store, schema
+from duelpool.store.folder_lock import in_turn
+from duelpool.store.sqlite import change_note
 from duelpool.store.statements import LockInRead
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
@@ -55,3 +61,58 @@ def test_only_writes_have_a_lock() -> None:
         if re.search(r"with_for_update|for update", path.read_text(encoding="utf-8"), re.IGNORECASE)
     }
     assert places == {"store/transactions.py", "store/leases.py", "webhooks/sending.py"}
+
+
+WAITS_FOR_ITS_TURN = """
+import os, sys
+from duelpool.store.folder_lock import in_turn
+handle = os.open(sys.argv[1], os.O_RDWR)
+with in_turn(handle, 7):
+    print(sys.argv[2], flush=True)
+"""
+
+
+def waiting(path: Path) -> int:
+    """How many processes wait for a lock on this file."""
+    inode = f":{path.stat().st_ino} "
+    return sum(
+        "->" in line and inode in line
+        for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines()
+    )
+
+
+def test_turns_are_given_in_the_order_in_which_they_were_asked_for(tmp_path: Path) -> None:
+    path, said = tmp_path / "note", tmp_path / "said"
+    path.touch()
+    handle = os.open(path, os.O_RDWR)
+    with said.open("w") as out, in_turn(handle, 7):
+        started = []
+        for at in range(3):
+            program = [sys.executable, "-c", WAITS_FOR_ITS_TURN, str(path), str(at)]
+            started.append(subprocess.Popen(program, stdout=out))
+            while waiting(path) < at + 1:
+                assert started[-1].poll() is None
+                time.sleep(0.01)
+        assert said.read_text(encoding="utf-8") == ""
+    assert [each.wait() for each in started] == [0, 0, 0]
+    os.close(handle)
+    assert said.read_text(encoding="utf-8").split() == ["0", "1", "2"]
+
+
+def test_a_turn_ends_when_the_write_has_begun(tmp_path: Path) -> None:
+    """A process that is stopped in its write keeps nobody waiting without end: the next one asks SQLite itself."""
+    asked = f"""
+import fcntl, sys
+with open(sys.argv[1], "r+b") as note:
+    fcntl.lockf(note, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, {change_note._TURN})
+"""
+    with open_store(tmp_path / "store.db", create=True) as store:
+        make_campaign(store)
+        note = change_note.note_of(tmp_path / "store.db")
+
+        def is_free(_: object) -> bool:
+            return subprocess.run([sys.executable, "-c", asked, str(note)], check=False).returncode == 0
+
+        assert store.database.write(is_free)
+        with store.database._note.turn():
+            assert not is_free(None)

@@ -223,8 +223,9 @@ class SqliteDatabase:
         """Run writes in one transaction; with `join`, also those that came while it waited for its turn."""
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
-            with self._writers.lent() as connection, self._note.turn():
-                driver = _begin(connection)
+            with self._writers.lent() as connection:
+                with self._note.turn():
+                    driver = _begin(connection)
                 if join:
                     self._take_waiting(group)
                 before = driver.total_changes
@@ -297,8 +298,8 @@ class SqliteDatabase:
 def _begin(connection: Connection) -> Any:
     """Begin a write transaction as soon as no other process has one; return the driver's connection.
 
-    SQLite would retry only every tenth of a second while other processes get their turns; this retries every
-    millisecond or so.
+    SQLite would retry only every tenth of a second while other processes get their turns; this retries more than
+    once in a millisecond. Only the process whose turn it is does so: the others wait for their turns.
     """
     connection.begin()  # for SQLAlchemy's bookkeeping; SQLite begins nothing
     driver: Any = connection.connection.dbapi_connection
@@ -311,7 +312,7 @@ def _begin(connection: Connection) -> Any:
             busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > end:
                 raise
-        time.sleep(random.uniform(0.0005, 0.002))
+        time.sleep(random.uniform(0.0003, 0.0009))
 
 
 def _end(connection: Connection, driver: Any) -> None:

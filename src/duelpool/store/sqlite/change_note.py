@@ -22,7 +22,7 @@ from duelpool.store.folder_lock import in_turn, locked_file
 
 _NUMBERS = 2**31  # of `user_version`; after the last one they start again at 0
 _LINES = 64
-_TURN = 1 << 20  # a byte beyond the note's end: a lock on it is a process's turn to write
+_TURN = 1 << 20  # a byte beyond the note's end: a lock on it is a process's turn to begin a write
 _OPEN_FILES_STAY = os.name == "nt"  # Windows removes no file that a process has open
 
 
@@ -63,7 +63,11 @@ class ChangeNote:
         return number
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for this process's turn to write: without turns, who has just written is the first to write again."""
+        """Wait for this process's turn to begin a write: without turns, who has just written writes again first.
+
+        It ends as soon as the write has begun, so that a process that is stopped within a write leaves the next one
+        waiting for SQLite, whose patience ends.
+        """
         return in_turn(self._handle, _TURN)
 
     def write(self, number: int | None) -> None:
