@@ -313,6 +313,7 @@ def test_the_report_can_be_read_by_people_and_programs(small: CalibrationReport)
     assert not any("uniform strengths" in note for note in small.notes())
 
 
+@pytest.mark.long
 def test_a_missed_bar_is_not_explained_and_is_named(small: CalibrationReport) -> None:
     sure = result_of(*[trial(Certainty(best=0.9), right=False)] * 200)
     report = replace(small, whole=small.whole | {"A, K=10": sure})

@@ -47,6 +47,7 @@ def test_the_experiment_runs_without_data(monkeypatch: pytest.MonkeyPatch) -> No
     report.drawing()
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_prediction_powered_ranks_are_beside_other_ways() -> None:
     report = powered(2, data=Path(os.environ["DUELPOOL_DATA"]))

@@ -85,6 +85,7 @@ def test_no_bounded_bet_is_expected_to_win_while_the_mean_is_the_centre() -> Non
         assert (symmetric[-1] > 1.05) == (sign < 0)  # which is why the output warns of skewed differences
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ANYTIME)
 @given(differences=gaps)
 def test_interval_excludes_zero_when_p_is_small_and_never_grows(

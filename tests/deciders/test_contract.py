@@ -24,7 +24,7 @@ BY_TOPIC = (
         "systems:votes=2,aim=first",
         "compare",
         "compare systems:votes=2",
-        "spend best",
+        pytest.param("spend best", marks=pytest.mark.long),
         pytest.param("spend leaderboard", marks=pytest.mark.long),
         pytest.param("spend compare:alpha,beta", marks=pytest.mark.long),
     ],

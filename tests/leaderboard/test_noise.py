@@ -17,7 +17,7 @@ from duelpool.cli import app
 from duelpool.comparison import all_pairs
 from duelpool.errors import BadParameter
 from duelpool.files import Run, read_run
-from duelpool.leaderboard.noise import LabelNoise, judged_topics, label_noise
+from duelpool.leaderboard.noise import LabelNoise, _scores_of, judged_topics, label_noise
 from duelpool.leaderboard.possible import JudgedTopic, PossibleTruths, knowledge_of
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.measures import RR
@@ -26,6 +26,7 @@ from duelpool.store import open_store
 from duelpool.strategies.phases import blocks_by_topic
 from support.campaigns import judge_all, make_campaign
 
+NONE = -np.inf  # the score of an item that a run lacks
 ITEMS = tuple("abcdef")
 
 
@@ -83,10 +84,23 @@ def test_a_final_with_a_tie_has_one_best_item_in_truth() -> None:
 
 def test_items_that_a_run_lacks_have_equal_scores_below_all_others() -> None:
     possible = possible_of(JudgedTopic("t", (("a",),), round_robin()))
-    some, none = possible.scores_of([{"c": 2.0, "a": 1.0}, {}])
+    some, none = possible.normal_scores(np.array([[1, NONE, 2, NONE, NONE, NONE], [NONE] * 6]))
     assert np.argsort(-some)[:2].tolist() == [2, 0]
     assert len(set(some[[1, 3, 4, 5]].tolist())) == 1
     assert none.tolist() == [0.0] * 6
+
+
+def test_an_item_has_the_score_of_its_best_duplicate() -> None:
+    topics = [possible_of(JudgedTopic(name, (("a",),), round_robin())) for name in ("t", "u")]
+    ranked_twice = {
+        "t": [("c", 1.0), ("c2", 3.0), ("x", 9.0), ("a", 2.0)],
+        "u": [("c2", 3.0), ("f", 1.0)],
+        "v": [("a", 1.0)],
+    }
+    runs = [Run.from_rankings("r", ranked_twice), Run.from_rankings("none", {"v": [("a", 1.0)]})]
+    of_t, of_u = _scores_of(runs, topics, {"t": {"c": ("c2", "c3")}})
+    assert of_t.tolist() == [[2.0, NONE, 3.0, NONE, NONE, NONE], [NONE] * 6]
+    assert of_u.tolist() == [[NONE, NONE, NONE, NONE, NONE, 1.0], [NONE] * 6]
 
 
 def test_a_run_that_agrees_with_the_answers_has_a_slope_and_gains_from_it() -> None:
@@ -95,7 +109,7 @@ def test_a_run_that_agrees_with_the_answers_has_a_slope_and_gains_from_it() -> N
         for at in range(9)
     ]
     known = [possible_of(topic) for topic in topics]
-    scores = [each.scores_of([dict(zip(ITEMS, (6.0, 5, 4, 3, 2, 1), strict=True)), {}]) for each in known]
+    scores = [each.normal_scores(np.array([[6.0, 5, 4, 3, 2, 1], [NONE] * 6])) for each in known]
     knowledge = knowledge_of(known, scores)
     assert knowledge.slopes[0] > 0.5
     assert knowledge.slopes[1] == 0

@@ -118,10 +118,12 @@ def test_output_comparison_accepts_ellipses_and_refuses_differences() -> None:
 LONG_PAGES = {  # simulations, servers and models that take a while
     "docs/agreement.md",
     "docs/campaign.md",
+    "docs/gallery.md",
     "docs/guides/how-many.md",
     "docs/guides/prolific.md",
     "docs/simulation.md",
     "docs/strategies/swissfinals.md",
+    "docs/tutorial.md",
 }
 
 

@@ -20,6 +20,7 @@ def many_passages(path: Path, size: int) -> str:
     return str(path)
 
 
+@pytest.mark.long
 def test_uploads_are_read_as_files_are(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("one Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\n")
     (tmp_path / "qrels.txt").write_text("one 0 a 1\n")

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 import duelpool
 from duelpool.store import Reading, Store, leases, open_store, schema
+from duelpool.store.database import SqliteDatabase
 from duelpool.store.folder_lock import in_turn
 from duelpool.store.sqlite import change_note
 from duelpool.store.statements import LockInRead
@@ -114,5 +115,7 @@ with open(sys.argv[1], "r+b") as note:
             return subprocess.run([sys.executable, "-c", asked, str(note)], check=False).returncode == 0
 
         assert store.database.write(is_free)
-        with store.database._note.turn():
+        database = store.database
+        assert isinstance(database, SqliteDatabase)
+        with database._note.turn():
             assert not is_free(None)

@@ -82,6 +82,7 @@ def test_the_first_pages_of_a_store_pass_axe(
         visitors.close()
 
 
+@pytest.mark.long
 def test_the_pages_of_single_sign_on_pass_axe(browser: Browser, people: People, tmp_path: Path) -> None:
     """By a real browser, from the page to sign in to the provider and back, out, and in without a role."""
     with openid_provider() as provider, open_site(tmp_path) as site:

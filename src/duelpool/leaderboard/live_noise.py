@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from duelpool.background import start_in_background
 from duelpool.errors import DuelpoolError
 from duelpool.leaderboard.noise import LabelNoise
 from duelpool.measures import Measure
@@ -80,9 +81,7 @@ class LiveNoise:
         with self._lock:
             resting = kept is not None and time.monotonic() < kept.until
             if not resting and (self._working is None or not self._working.is_alive()):
-                arguments = (name, state, judgments, prepare)
-                self._working = threading.Thread(target=self._work_in_thread, args=arguments, daemon=True)
-                self._working.start()
+                self._working = start_in_background(self._work_in_thread, name, state, judgments, prepare)
         return kept
 
     def _work_in_thread(

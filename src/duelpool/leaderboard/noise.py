@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 import scipy  # its parts are loaded when they are used
 
 from duelpool.arrays import Bools, Floats, Indices
+from duelpool.background import give_way
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.reading import kept_levels, read_topic, topics_of
 from duelpool.comparison import AGAIN, ScoreTable, against_baseline
@@ -160,35 +162,38 @@ def _draw(
     known = [each for each in possible if each is not None]
     if not known or not runs:
         return labels, None
-    rankings = [_rankings(run, known, duplicates) for run in runs]
-    scores = [each.scores_of([own[at] for own in rankings]) for at, each in enumerate(known)]
+    scores = [
+        each.normal_scores(own) for each, own in zip(known, _scores_of(runs, known, duplicates), strict=True)
+    ]
     knowledge = knowledge_of(known, scores)
     for at, each, own, weights in zip(told, known, scores, knowledge.weights, strict=True):
+        give_way()
         labels[at] = DrawnLabels.of(each, own, knowledge.slopes, weights)
     derivatives = np.zeros((len(runs), len(topics), knowledge.scores.shape[2]))
     derivatives[:, told] = knowledge.scores
     return labels, replace(knowledge, scores=derivatives)
 
 
-def _rankings(
-    run: Run, topics: Sequence[PossibleTruths], duplicates: DuplicateGroups
-) -> list[dict[str, float]]:
-    """Return the score of each item that the run has, topic by topic; an item counts with its best duplicate."""
-    parts = run.frame.partition_by("topic", as_dict=True)
-    rankings = []
-    for possible in topics:
-        topic = possible.topic.topic
-        part = parts.get((topic,))
-        scores: dict[str, float] = {}
-        if part is not None:
-            canonical = {
-                other: item for item, others in duplicates.get(topic, {}).items() for other in others
-            }
-            for docno, score in part.select("docno", "score").iter_rows():
-                item = canonical.get(docno, docno)
-                scores[item] = max(score, scores.get(item, -np.inf))
-        rankings.append(scores)
-    return rankings
+def _scores_of(
+    runs: Sequence[Run], topics: Sequence[PossibleTruths], duplicates: DuplicateGroups
+) -> list[Floats]:
+    """Return for each topic the scores of its items in the runs, a row per run; -inf where a run lacks an item.
+
+    An item counts with its best duplicate.
+    """
+    items = [(possible.topic.topic, item) for possible in topics for item in possible.items]
+    named = [
+        (topic, docno, place)
+        for place, (topic, item) in enumerate(items)
+        for docno in (item, *duplicates.get(topic, {}).get(item, ()))
+    ]
+    wanted = pl.DataFrame(named, ["topic", "docno", "place"], orient="row")
+    whole = np.full((len(runs), len(items)), -np.inf)
+    for own, run in zip(whole, runs, strict=True):
+        give_way()
+        found = run.frame.join(wanted, on=["topic", "docno"])
+        np.maximum.at(own, found["place"].to_numpy(), found["score"].to_numpy())
+    return np.split(whole, np.cumsum([len(possible.items) for possible in topics])[:-1], axis=1)
 
 
 # ---- scores
@@ -251,6 +256,7 @@ def _values(
         truth = Truth.of([labels.qrels, *([labels.duplicates] if len(labels.duplicates) else [])])
         of_truth = [place[topic] for topic in measure.items(truth).topics]
         for run in np.flatnonzero(np.any([needed[at][outcome] for at in here], axis=0)).tolist():
+            give_way()
             for at, value in zip(of_truth, measure.values(truth, ready[run]).tolist(), strict=True):
                 values[at][outcome, run] = value
         if progress is not None:
@@ -309,7 +315,7 @@ def judged_topics(campaign: Campaign) -> tuple[list[JudgedTopic], DuplicateGroup
             levels = kept_levels(read) if read.usable else ()
             by_phase = not read.strategy.pools_judgments
             topics.append(JudgedTopic.of(topic, levels, judged, by_phase=by_phase))
-        return topics, duplicates_of(tx, [topic.topic for topic in topics])
+        return topics, duplicates_of(tx, {topic.topic for topic in topics})
 
     return campaign.read(work)
 

@@ -18,6 +18,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from duelpool.arrays import Floats, Indices
+from duelpool.background import give_way
 from duelpool.records import Judgment, Levels
 from duelpool.seeds import rng_for
 from duelpool.strategies.posterior.games import GameTable
@@ -80,6 +81,7 @@ class PossibleTruths:
     @classmethod
     def of(cls, topic: JudgedTopic, draws: int = DRAWS, seed: int = 0) -> "PossibleTruths | None":
         """Draw the possible truths of a topic; None where its judgments tell nothing apart."""
+        give_way()
         out = {item for judgment in topic.judged for item in judgment.bad_items}
         met = {item for judgment in topic.judged for item in (judgment.left, judgment.right)}
         items = sorted(item for item in met if item is not None and item not in out)
@@ -115,9 +117,8 @@ class PossibleTruths:
 
     # ---- runs
 
-    def scores_of(self, rankings: Sequence[Mapping[str, float]]) -> Floats:
-        """Return the normal scores of the items' ranks in runs, a row per run, 0 on average."""
-        scores = np.array([[own.get(item, -np.inf) for item in self.items] for own in rankings])
+    def normal_scores(self, scores: Floats) -> Floats:
+        """Return the normal scores of the items' ranks by their scores in runs, a row per run, 0 on average."""
         ranks = scipy.stats.rankdata(-scores, axis=1)
         normal = scipy.special.ndtri((len(self.items) - ranks + 0.5) / len(self.items))
         return np.asarray(normal - normal.mean(axis=1, keepdims=True), dtype=np.float64)
@@ -269,6 +270,7 @@ def knowledge_of(topics: Sequence[PossibleTruths], scores: Sequence[Floats]) -> 
     first, second = np.zeros_like(evidence), np.zeros_like(evidence)
     places = [topic.spreads for topic in topics]
     for at, (topic, own) in enumerate(zip(topics, scores, strict=True)):
+        give_way()
         evidence[at, places[at]] = topic.log_evidence[:, None]
         first[at, places[at]], second[at, places[at]] = topic.slope_evidence(own)
     slopes, shares, weights = np.zeros(runs), np.full((count, runs), 1 / count), evidence

@@ -186,10 +186,9 @@ def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
 def duplicates_of(tx: Reading, topics: Collection[str]) -> DuplicateGroups:
     """Return the duplicates of each canonical item in these topics."""
     groups: DuplicateGroups = {}
-    for topic, canonical, duplicate in holdings.duplicates(tx):
-        if topic in topics:
-            group = groups.setdefault(topic, {})
-            group[canonical] = (*group.get(canonical, ()), duplicate)
+    for topic, canonical, duplicate in holdings.duplicates(tx, topics):
+        group = groups.setdefault(topic, {})
+        group[canonical] = (*group.get(canonical, ()), duplicate)
     return groups
 
 

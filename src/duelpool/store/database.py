@@ -296,11 +296,7 @@ class SqliteDatabase:
 
 
 def _begin(connection: Connection) -> Any:
-    """Begin a write transaction as soon as no other process has one; return the driver's connection.
-
-    SQLite would retry only every tenth of a second while other processes get their turns; this retries more than
-    once in a millisecond. Only the process whose turn it is does so: the others wait for their turns.
-    """
+    """Begin a write transaction as soon as no other process has one: SQLite would look ten times a second only."""
     connection.begin()  # for SQLAlchemy's bookkeeping; SQLite begins nothing
     driver: Any = connection.connection.dbapi_connection
     end = time.monotonic() + BUSY_SECONDS

@@ -1,7 +1,7 @@
 """What a campaign holds: settings, topics, items, passages, runs, test pairs and assessors."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -401,8 +401,7 @@ def add_run(tx: Writing, run: PackedRun) -> bool:
 def runs(tx: Reading) -> Iterator[PackedRun]:
     """Yield a campaign's runs by name, one at a time in memory."""
     columns = schema.run.c
-    names = tx.connection.execute(select(columns.name).where(columns.campaign == tx.campaign)).scalars()
-    for name in sorted(names):
+    for name in run_names(tx):
         row = tx.connection.execute(
             select(schema.run).where(columns.campaign == tx.campaign, columns.name == name)
         ).one()
@@ -417,14 +416,15 @@ def run_names(tx: Reading) -> tuple[str, ...]:
     )
 
 
-def duplicates(tx: Reading) -> list[tuple[str, str, str]]:
-    """Return topic, canonical item and duplicate for every duplicate, in the order of the pools."""
+def duplicates(tx: Reading, topics: Collection[str]) -> list[tuple[str, str, str]]:
+    """Return topic, canonical item and duplicate for every duplicate in these topics, in the order of the pools."""
     columns = schema.item.c
-    rows = tx.connection.execute(
-        select(columns.topic, columns.twin_of, columns.id, columns.position).where(
-            columns.campaign == tx.campaign, columns.twin_of.is_not(None)
-        )
+    query = select(columns.topic, columns.twin_of, columns.id, columns.position).where(
+        columns.campaign == tx.campaign, columns.twin_of.is_not(None)
     )
+    if len(topics) <= _VALUES_AT_MOST:
+        query = query.where(columns.topic.in_(topics))
+    rows = [row for row in tx.connection.execute(query) if row.topic in topics]
     return [
         (row.topic, row.twin_of, row.id)
         for row in sorted(rows, key=lambda row: (row.topic, row.position, row.id))

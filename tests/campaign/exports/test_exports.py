@@ -39,8 +39,8 @@ from duelpool.files.spreadsheets import harmless
 from duelpool.records import Answer, Judgment, Outcome, Pool
 from duelpool.report import Table, csv_text
 from duelpool.store import Store, log, open_store
-from duelpool.store.statements import READ_AT_ONCE
 from duelpool.store.holdings import TestPair
+from duelpool.store.statements import READ_AT_ONCE
 from duelpool.web.manage.streams import stream
 from support.campaigns import judge_all, make_campaign
 from support.stores import BACK_ENDS, new_target

@@ -127,7 +127,7 @@ def play(seed: int, folder: Path, back_end: str) -> None:
     ("seed", "back_end"),
     [
         (0, "sqlite"),
-        (1, "postgresql"),
+        pytest.param(1, "postgresql", marks=pytest.mark.long),
         *(pytest.param(seed, "sqlite", marks=pytest.mark.long) for seed in (2, 3)),
     ],
 )

@@ -577,7 +577,9 @@ def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people:
     assert person.wait_for_pair(shown) != shown
 
 
-def test_what_was_seen_beside_each_other_must_be_seen_again_once_it_is_stacked(site: Site, people: People) -> None:
+def test_what_was_seen_beside_each_other_must_be_seen_again_once_it_is_stacked(
+    site: Site, people: People
+) -> None:
     campaign = site.crowd(texts=lambda item: Passage(item, f"Text {item}. " + "One thing is known. " * 60))
     person = people(1280, 844)
     person.enter(site.link(campaign))

@@ -204,6 +204,7 @@ ANSWERS = "prompt,model,output\n" + "".join(
 )
 
 
+@pytest.mark.long
 def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> None:
     page = people().page
     enter(site, page)

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from duelpool import background
 from duelpool.access.limits import TooMany
 from duelpool.access.openid import BadSignOn, NameTaken, ProviderTrouble, SignOnRefused
 from duelpool.access.roles import NotPermitted
@@ -211,7 +212,8 @@ class Guard:
         scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         try:
             received = await _received(scope, body)
-            await self._app(scope, received, answering.send)
+            with background.answering():
+                await self._app(scope, received, answering.send)
         except ClientDisconnect:
             return
         except Exception as error:

@@ -1,0 +1,51 @@
+"""Work in the background gives way to answers, and to nobody else."""
+
+import threading
+import time
+
+import pytest
+
+from duelpool import background
+from duelpool.background import answering, give_way, start_in_background
+
+
+def test_work_in_the_background_waits_until_all_answers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 60)
+    at = threading.Event()
+
+    def work() -> None:
+        give_way()
+        at.set()
+
+    with answering(), answering():
+        with answering():
+            pass
+        thread = start_in_background(work)
+        assert not at.wait(0.1)
+    thread.join()
+    assert at.is_set()
+
+
+def test_work_goes_on_after_a_moment_though_answers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 0.01)
+    with answering():
+        start_in_background(give_way).join()
+
+
+def test_other_threads_and_idle_processes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 60)
+    with answering():
+        give_way()
+        thread = threading.Thread(target=give_way)
+        thread.start()
+        thread.join()
+    start_in_background(give_way).join()
+
+
+def test_an_answer_that_fails_is_no_longer_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 60)
+    with pytest.raises(KeyError), answering():
+        raise KeyError
+    started = time.monotonic()
+    start_in_background(give_way).join()
+    assert time.monotonic() - started < background.PATIENCE
