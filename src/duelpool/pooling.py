@@ -67,6 +67,11 @@ class Pools:
         """The number of duplicates that were merged into a candidate."""
         return sum(len(others) for pool in self.pools for others in pool.twins.values())
 
+    @property
+    def near_duplicate_items(self) -> int:
+        """The number of items of which another item of the topic differs in white space or case only."""
+        return sum(len(group) for groups in self.near_duplicates.values() for group in groups)
+
 
 def build_pools(
     runs: Sequence[Run] = (),

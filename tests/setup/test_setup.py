@@ -7,6 +7,7 @@ import math
 import stat
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.settings.changes import changed, changes
 from duelpool.campaign.views.reading import topics_of
 from duelpool.cli import app
-from duelpool.cli.campaign.pool_tables import pilot_summary
+from duelpool.cli.campaign.pool_tables import pilot_summary, show_alternatives
 from duelpool.cli.opening import opened
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.leaderboard.scoring import runs_of
@@ -43,7 +44,7 @@ from duelpool.setup.forecasts import standard_error
 from duelpool.setup.pilots import _agreement_of
 from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
 from duelpool.simulation import simulate
-from duelpool.simulation.cost import SIMULATED_JUDGES, Pay, known_found_rate
+from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, known_found_rate
 from duelpool.store import holdings, log, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.strategies import STRATEGIES
@@ -128,16 +129,40 @@ def _forecast(name: str, cost: int, found: float, error: float = 0.02) -> Foreca
     return Forecast(name, 1, 1.0, 1, cost, found, error, 100)
 
 
-def test_cheapest_within_one_standard_error_is_recommended() -> None:
+def test_twice_the_judgments_have_to_find_five_points_more_to_be_recommended() -> None:
+    few = Forecast("few", 1_000, 1.0, 100, 24_000, 0.40, 0.02, 200)
+    some = Forecast("some", 4_000, 1.0, 400, 96_000, 0.60, 0.02, 200)  # two doublings: 20 points
+    many = Forecast("many", 8_000, 1.0, 800, 192_000, 0.63, 0.02, 200)  # one doubling: 3 points
+    every = Forecast("every", 64_000, 1.0, 6_400, 1_536_000, 0.75, 0.02, 200)  # four doublings: 15 points
+    assert recommend([few, some, many, every]).strategy == "some"
+    assert recommend([few, some, many]).reason == (
+        "some finds the best item of 60% of the topics (±2%) with 4,000 judgments. Twice as many would have to find 5 "
+        "points more. many finds 63% (±2%) with 8,000. few finds 40% (±2%) with 1,000."
+    )
+    assert recommend([some, replace(many, found=0.66)]).strategy == "many"
+    assert recommend([some, replace(many, found=0.66, error=0.1)]).strategy == "some", (
+        "few trials prove little"
+    )
+
+
+def test_pools_of_different_sizes_are_simulated_by_draws_of_their_own() -> None:
+    sizes = range(16, 36)
+    drawn = [simulate("allpairs", "bt:sd=1", items=size, trials=1, seed=1).single for size in sizes]
+    assert sum(drawn) == 20, "with one seed for all sizes, twenty trials are as good as one"
+    one = forecast(list(sizes), "allpairs", judgments_at_most=20 * 330)
+    assert one.trials < 25
+    assert 0.2 < one.found < 0.8
+
+
+def test_under_a_limit_cheapest_within_one_standard_error_is_recommended() -> None:
     made = [_forecast("a", 900, 0.90), _forecast("b", 500, 0.89), _forecast("c", 100, 0.70)]
-    assert recommend(made).strategy == "b"
+    assert recommend(made, 10_000).strategy == "b"
     assert recommend(made, 400).strategy == "c"
     assert recommend(made, 499).strategy == "c"
     assert recommend(made, 500).strategy == "b"
-    large = Forecast("all", 9000, 1.0, 900, 90_000, 1.0, 0.02, 10)
-    assert recommend([large, *made]).reason == (
-        "all finds the best item of 100% of the topics (±2%) with 9,000 judgments; it is the cheapest within one "
-        "standard error of the best. a finds 90% with 1."
+    assert recommend(made, 500).reason == (
+        "b finds the best item of 89% of the topics (±2%) with 1 judgments for 5.00, within the limit of 5.00. "
+        "It is the cheapest within one standard error of the best."
     )
     none = recommend(made, 50)
     assert none.strategy is None
@@ -302,6 +327,26 @@ def test_alternatives_have_hours_and_one_cost_in_table_and_recommendation(
     simulated = call("pool", files.runs[0], "--judges", "crowd", "--simulate")
     table, _, sentence = " ".join(simulated.split()).partition("Recommended:")
     assert f"{sentence.split(' with ')[1].split(' judgments')[0]} " in table
+
+
+@pytest.mark.parametrize(("every", "said"), [(0.52, True), (0.7, False)])
+def test_pool_says_why_every_pair_once_finds_less(
+    every: float, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = [Estimate("swissfinals", 700, 70, 100, 0.62), Estimate("allpairs", 2_400, 240, 300, every)]
+    show_alternatives(plans, [], Settings())
+    assert ("allpairs asks about each pair once" in " ".join(capsys.readouterr().out.split())) == said
+
+
+def test_near_duplicates_are_counted_alike_in_table_and_sentence(files: Files, tmp_path: Path) -> None:
+    run, texts = tmp_path / "a.run", tmp_path / "texts.tsv"
+    run.write_text("".join(f"q Q0 d{rank} {rank} {9 - rank} a\n" for rank in range(1, 6)))
+    texts.write_text("d1\tOne text.\nd2\tone  text.\nd3\tONE TEXT.\nd4\tTwo.\nd5\tThree.\n")
+    lines = call("pool", str(run), "--texts", str(texts)).splitlines()
+    (figure,) = (line for line in lines if "near-duplicates to review" in line)
+    (sentence,) = (line for line in lines if line.startswith("Near-duplicates"))
+    assert "3 │" in figure
+    assert "case: 3 " in sentence
 
 
 def test_what_strategies_find_is_known_for_usual_sizes_alone() -> None:

@@ -92,7 +92,7 @@ def _checks(draft: Draft) -> Iterator[PoolCheck]:
         "Near-duplicates, but for white space and case",
         (" ~ ".join(each[:2]) for each in near),
         "They stay apart, and each is judged.",
-        sum(map(len, near)),
+        pools.near_duplicate_items,
     )
     by_size = {size: [topic for topic, own in pools.sizes.items() if own == size] for size in (1, 2)}
     yield _check(

@@ -9,7 +9,7 @@ from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
-from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
+from duelpool.simulation.cost import SIMULATED_JUDGES, Pay, seed_for_pools_of
 from duelpool.strategies import STRATEGIES, make_strategy
 
 JUDGMENTS_AT_MOST = 10_000  # to simulate one strategy, about
@@ -79,7 +79,9 @@ def forecast(
         if size < 2:  # no pairs, and the only item is the best
             right += trials
             continue
-        result = simulate(strategy, judges, items=size, cap=cap, trials=trials, seed=seed)
+        result = simulate(
+            strategy, judges, items=size, cap=cap, trials=trials, seed=seed_for_pools_of(size, seed)
+        )
         comparisons += trials * result.comparisons["mean"]
         rounds += trials * result.rounds
         right += trials * result.single

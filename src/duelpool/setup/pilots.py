@@ -34,6 +34,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Parameters of strategies that are compared besides their defaults."""
 MOST_AN_ITEM = 20
+POINTS_A_DOUBLING = 0.05
+"""How much more often twice the judgments have to find the best item to be worth it."""
 """Judgments an item of the largest budget to compare: more find hardly more, and take long to simulate."""
 _FIT_JUDGMENTS = 4_000
 _FIT_TRIALS = 30
@@ -306,9 +308,11 @@ def candidates(
 
 
 def recommend(forecasts: Collection[Forecast], max_cost: int | None = None) -> Recommendation:
-    """Recommend the cheapest strategy within one standard error of the one that finds most.
+    """Recommend the strategy whose judgments are worth it: twice as many have to find 5 points more.
 
-    With a cost cap, only strategies within it are considered.
+    With a cost cap, only strategies within it are considered, and the cheapest is recommended of those within one
+    standard error of the one that finds most: the cap says what the best items are worth. A strategy of few trials
+    is taken for one that finds one standard error less.
     """
     if not forecasts:
         raise BadParameter("There are no forecasts to choose from.", remedy="Simulate some strategies first.")
@@ -323,16 +327,29 @@ def recommend(forecasts: Collection[Forecast], max_cost: int | None = None) -> R
             f"{max_cost / max(1, cheapest.cost):.0%} of the topics.",
         )
     best = max(affordable, key=lambda each: (each.found, -each.cost))
-    enough = [each for each in affordable if each.found >= best.found - best.error]
-    chosen = min(enough, key=lambda each: (each.cost, each.rounds, -each.found))
-    price = f"{chosen.cost / 100:,.2f}"
-    cap = "" if max_cost is None else f" for {price}, within the limit of {max_cost / 100:,.2f}"
+    if max_cost is None:
+        chosen = max(affordable, key=lambda each: (_worth(each), -each.rounds))
+        limit, why = "", f"Twice as many would have to find {100 * POINTS_A_DOUBLING:.0f} points more."
+    else:
+        surest = max(affordable, key=lambda each: (each.found - each.error, -each.cost))
+        enough = [each for each in affordable if each.found >= surest.found - surest.error]
+        chosen = min(enough, key=lambda each: (each.cost, each.rounds, -each.found))
+        limit = f" for {chosen.cost / 100:,.2f}, within the limit of {max_cost / 100:,.2f}"
+        why = "It is the cheapest within one standard error of the best."
     cheaper = [each for each in affordable if each.judgments <= chosen.judgments / 2]
     told = [best] if chosen is not best else []
     told += [max(cheaper, key=lambda each: (each.found, -each.cost))] if cheaper else []
-    others = "".join(f" {each.strategy} finds {each.found:.0%} with {each.judgments:,}." for each in told)
+    others = "".join(
+        f" {each.strategy} finds {each.found:.0%} (±{each.error:.0%}) with {each.judgments:,}."
+        for each in told
+    )
     return Recommendation(
         chosen.strategy,
         f"{chosen.strategy} finds the best item of {chosen.found:.0%} of the topics (±{chosen.error:.0%}) with "
-        f"{chosen.judgments:,} judgments{cap}; it is the cheapest within one standard error of the best.{others}",
+        f"{chosen.judgments:,} judgments{limit}. {why}{others}",
     )
+
+
+def _worth(each: Forecast) -> float:
+    """Return what a strategy surely finds, less what its judgments are worth."""
+    return each.found - each.error - POINTS_A_DOUBLING * math.log2(max(1, each.judgments))

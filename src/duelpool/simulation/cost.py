@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelpool.errors import BadParameter
+from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
 from duelpool.strategies import make_strategy
 
@@ -118,6 +119,15 @@ def estimate(
     return Estimate(strategy, round(judgments), assignments, assignments * pay.per_assignment, found_rate)
 
 
+def seed_for_pools_of(size: int, seed: int) -> int:
+    """Return the seed of simulated pools of a size: pools of other sizes are other pools, with other judges.
+
+    With one seed for all sizes, the trials of different sizes would share their draws, and some fifty trials
+    would say as little as one.
+    """
+    return int(rng_for(seed, "pools of a size", size).integers(2**31))
+
+
 def _in_closed_form(counts: Counter[int], strategy: str, cap: int | None) -> float:
     shape = make_strategy(strategy, (), seed=0, cap=cap)
     return math.fsum(number * shape.expected_judgments(size) for size, number in counts.items() if size > 1)
@@ -130,7 +140,8 @@ def _by_simulation(counts: Counter[int], strategy: str, cap: int | None, seed: i
         if size < 2:  # nothing to ask, and the only item is the best
             right += number
             continue
-        result = simulate(strategy, SIMULATED_JUDGES, items=size, cap=cap, trials=_TRIALS, seed=seed)
+        own_seed = seed_for_pools_of(size, seed)
+        result = simulate(strategy, SIMULATED_JUDGES, items=size, cap=cap, trials=_TRIALS, seed=own_seed)
         judgments += number * result.comparisons["mean"]
         right += number * result.single
     return judgments, right / topics if topics else 0.0

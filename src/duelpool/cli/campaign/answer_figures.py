@@ -38,7 +38,7 @@ def show_answers(draft: Draft, expected: Estimate) -> None:
     facts.add_row("identical ones, which tie without a vote", f"{of['identical']:,}")
     for count, what in (
         (len(draft.pools.without_text), "without a text"),
-        (sum(map(len, draft.pools.near_duplicates.values())), "that differ in white space or case only"),
+        (draft.pools.near_duplicate_items, "that differ in white space or case only"),
         (
             sum(size < 2 for size in draft.pools.sizes.values()),
             "questions with one answer: nothing to compare",

@@ -1,6 +1,6 @@
 """What `duelpool pool` prints: figures of the pools, what is noteworthy about them, and what other strategies cost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import typer
 from rich.console import Console
@@ -11,8 +11,12 @@ from duelpool.cli.output import print_table
 from duelpool.pooling import Pools
 from duelpool.setup import Compared, Forecast, Observed, pay_of, recommend
 from duelpool.setup.checks import PoolCheck
+from duelpool.setup.comparisons import EVERY_PAIR
 from duelpool.simulation.cost import SECONDS_EACH, Estimate, hours
 
+_WHY_NOT_ALL = (
+    " allpairs asks about each pair once, also where repeated votes on the best few would tell more."
+)
 _NAMED = 12
 """Runs and groups that are listed; further ones are counted."""
 
@@ -64,7 +68,7 @@ def show(pools: Pools, expected: Estimate, settings: Settings) -> None:
     facts.add_row("largest topic", largest.topic if largest else "")
     facts.add_row("duplicates merged", f"{pools.merged:,}")
     for name, count in (
-        ("near-duplicates to review", sum(map(len, pools.near_duplicates.values()))),
+        ("near-duplicates to review", pools.near_duplicate_items),
         ("without text", len(pools.without_text)),
         ("left out: no grade", pools.ungraded),
         ("left out: not relevant", pools.not_relevant),
@@ -151,6 +155,16 @@ def show_checks(checks: Iterable[PoolCheck]) -> None:
         Console().print(each.sentence, markup=False, highlight=False)
 
 
+def _finds_less(estimates: Sequence[Estimate], forecasts: Mapping[str, Forecast]) -> bool:
+    """Return whether every pair once finds the best item less often than the chosen strategy, which is the first."""
+    shares = {
+        each.strategy: forecasts[each.strategy].found if each.strategy in forecasts else each.found
+        for each in estimates
+    }
+    own, every = shares[estimates[0].strategy], shares.get(EVERY_PAIR)
+    return own is not None and every is not None and every < own
+
+
 def show_alternatives(
     estimates: Sequence[Estimate], forecasts: Sequence[Forecast], settings: Settings
 ) -> None:
@@ -178,7 +192,8 @@ def show_alternatives(
     if told:
         say.print(
             "Best found: the share of topics whose best item comes out first, if judges choose the better of two "
-            "items in 72% of cases. Careful judges find more.",
+            "items in 72% of cases. Careful judges find more."
+            + (_WHY_NOT_ALL if _finds_less(estimates, found) else ""),
             markup=False,
             highlight=False,
         )
@@ -187,7 +202,7 @@ def show_alternatives(
     if forecasts:
         say.print(f"Recommended: {recommend(forecasts).reason}", markup=False, highlight=False)
     say.print(
-        "Choose one with --strategy, as in: --strategy knockout. All strategies: --dry-run.",
+        "Choose one with --strategy, as in: --strategy knockout. --dry-run simulates and compares all of them.",
         markup=False,
         highlight=False,
     )

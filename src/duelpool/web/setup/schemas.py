@@ -215,7 +215,7 @@ def _figures(draft: Draft, observed: Observed | None, forecasts: Iterable[Foreca
         largest_topic=largest.topic if largest else "",
         sizes=[PoolSize(size, sizes.count(size)) for size in sorted(set(sizes))],
         twins=pools.merged,
-        near_twins=sum(map(len, pools.near_duplicates.values())),
+        near_twins=pools.near_duplicate_items,
         without_text=len(lacking),
         first_without_text=[f"{topic}: {item}" for topic, item in lacking[:SHOWN_AT_MOST]],
         without_question=len(draft.untitled),
