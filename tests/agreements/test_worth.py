@@ -28,7 +28,7 @@ def test_who_guesses_comes_first_and_is_named() -> None:
     found = find(Votes.of(crowd()), "worth")
     first, *others = found.table.rows
     assert first[0] == "guess"
-    assert first[-1] == "little better than guessing"
+    assert first[-1] == "likely a guess"
     assert {row[0] for row in others} == set(PEOPLE[:4])
     assert all(float(row[2] or 0) > 0.6 for row in others)
     assert sum(int(row[1] or 0) for row in found.table.rows) == len(Votes.of(crowd()).first)
@@ -72,10 +72,10 @@ def test_of_very_many_votes_those_on_some_pairs_are_taken(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (0, 0.2, "little better than guessing"),
-        (0.2, 0.9, "less than an average vote"),
-        (0.5, 1.5, "can't be told from an average vote"),
-        (1.2, 2.5, "more than an average vote"),
+        (0, 0.2, "likely a guess"),
+        (0.2, 0.9, "less than average"),
+        (0.5, 1.5, "about average"),
+        (1.2, 2.5, "more than average"),
     ],
 )
 def test_intervals_in_words(low: float, high: float, words: str) -> None:

@@ -40,6 +40,8 @@ from duelpool.setup import (
     read_files,
     recommend,
 )
+from duelpool.setup.comparisons import thinner_plan
+from duelpool.setup.drafts import Rules
 from duelpool.setup.forecasts import standard_error
 from duelpool.setup.pilots import _agreement_of
 from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
@@ -347,6 +349,20 @@ def test_near_duplicates_are_counted_alike_in_table_and_sentence(files: Files, t
     (sentence,) = (line for line in lines if line.startswith("Near-duplicates"))
     assert "3 │" in figure
     assert "case: 3 " in sentence
+
+
+def test_large_pools_are_offered_by_their_highest_grades(tmp_path: Path) -> None:
+    run, grades = tmp_path / "a.run", tmp_path / "qrels"
+    run.write_text("".join(f"q Q0 d{at} {at} {90 - at} a\n" for at in range(1, 41)))
+    for best, fewer in ((6, True), (40, False)):
+        grades.write_text("".join(f"q 0 d{at} {3 if at <= best else 1}\n" for at in range(1, 41)))
+        words = ("pool", str(run), "--qrels", str(grades), "--depth", "40")
+        said = " ".join(call(*words).split())
+        assert ("at least 5 items a topic, about 15 judgments: --thin 5." in said) == fewer
+        assert "highest grades alone" not in call(*words, "--thin", "5")
+        read = read_files(Files((str(run),), qrels=str(grades)))
+        plan = thinner_plan(build_draft(read, Settings(), Rules(depth=40)))
+        assert (plan is not None and plan.judgments == 15) == fewer
 
 
 def test_what_strategies_find_is_known_for_usual_sizes_alone() -> None:

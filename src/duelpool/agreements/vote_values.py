@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from duelpool.agreements.worth import GUESSES
+from duelpool.agreements.worth import in_words
 from duelpool.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.runners.weighing import NamedVotes, read_named_votes
 from duelpool.frames import counted
-from duelpool.preferences.assessors import FEW, AssessorModel, AssessorVotes, Worth, fit_assessors
+from duelpool.preferences.assessors import FEW, AssessorModel, AssessorVotes, fit_assessors
 from duelpool.preferences.weights import vote_weights
 from duelpool.store import Reading, StoreError, holdings, log
 
 AT_ONCE = 10_000
 """Lines of a log up to which the values are worked out at once; those of a longer one in a thread."""
-GUESSING = 0.1
-"""Assessors of this weight or less most likely guess, even where the interval of their votes' worth is wide."""
 MORE = 1.05
 """The values are worked out again when the log is this many times as long, or an assessor's state changes."""
 
@@ -104,7 +102,7 @@ def values_of(
             each.low,
             each.high,
             weights[each.assessor],
-            _in_few_words(each, weights[each.assessor]),
+            in_words(each, weights[each.assessor]),
         )
         for each in model.worth()
     )
@@ -113,15 +111,6 @@ def values_of(
     both = sorted(plain.keys() & weighed_best.keys())
     changed = tuple(topic for topic in both if plain[topic] != weighed_best[topic])
     return VoteValues(values, len(both), changed, weighed)
-
-
-def _in_few_words(worth: Worth, weight: float) -> str:
-    """Return what the interval and the weight say, for a column of a table."""
-    if weight <= GUESSING or worth.high < GUESSES:
-        return "likely a guess"
-    return (
-        "less than average" if worth.high < 1 else "more than average" if worth.low > 1 else "about average"
-    )
 
 
 def _as_of_one(votes: AssessorVotes) -> AssessorVotes:

@@ -16,6 +16,8 @@ MOST = 200_000
 """Votes that the model is fitted to; of more than that, those on some of the pairs."""
 
 GUESSES = 0.3
+GUESSING = 0.1
+"""Assessors of this weight or less most likely guess, even where the interval of their votes' worth is wide."""
 _PAIRED = (Kind.PREFERENCE, Kind.DEFINITE)
 
 
@@ -42,15 +44,13 @@ def model_of(votes: Votes) -> AssessorModel | None:
     return fit_assessors(table) if len(table.assessors) >= FEW else None
 
 
-def in_words(worth: Worth) -> str:
-    """Return what the interval says."""
-    if worth.high < GUESSES:
-        return "little better than guessing"
+def in_words(worth: Worth, weight: float = 1.0) -> str:
+    """Return what the interval says, and the weight where one is known: the words of every table."""
+    if weight <= GUESSING or worth.high < GUESSES:
+        return "likely a guess"
     if worth.high < 1:
-        return "less than an average vote"
-    if worth.low > 1:
-        return "more than an average vote"
-    return "can't be told from an average vote"
+        return "less than average"
+    return "more than average" if worth.low > 1 else "about average"
 
 
 def worth_table(votes: Votes, options: AgreementOptions) -> TableAndNotes:

@@ -211,6 +211,13 @@ class SystemBoard(Tabular):
         ]
 
     @property
+    def rivals(self) -> tuple[str, ...]:
+        """The systems of which it isn't settled that the first one is stronger."""
+        place = self._place(self.order[0])
+        above = self.contest.settled(self.options.level)[place]
+        return tuple(name for name in self.order[1:] if not above[self.contest.systems.index(name)])
+
+    @property
     def headline(self) -> str:
         """The result in words: who is first, and whether that is settled."""
         if len(self.rows) < 2:
@@ -218,13 +225,7 @@ class SystemBoard(Tabular):
         first, second = self.rows[0].system, self.rows[1].system
         if len(self.rows) == 2:
             return f"{self.meeting(first, second)}{self._what_it_takes(first, second)}"
-        above = self.contest.settled(self.options.level)
-        place = self._place(first)
-        rivals = [
-            name
-            for name in self.order
-            if name != first and not above[place, self.contest.systems.index(name)]
-        ]
+        rivals = self.rivals
         if not rivals:
             return f"{first} is first; settled. {self.meeting(first, second)}"
         names = _listed(rivals)
@@ -309,7 +310,10 @@ class SystemBoard(Tabular):
             else about["votes"]
         )
         if self.same_answers:
-            lines.append(f"Same answers, counted as ties: {self.same_answers:,}.")
+            lines.append(
+                f"Same answers, counted as ties: {self.same_answers:,}. A vote on such an answer counts for each of "
+                "its systems."
+            )
         if self.without_votes:
             lines.append(f"No votes yet: {_listed(self.without_votes)}.")
         if self.contest.prior:

@@ -9,6 +9,7 @@ from typing import Any
 from duelpool.campaign import Settings
 from duelpool.deciders import TopicPool, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.pooling import thin_by_grade
 from duelpool.setup.drafts import Draft
 from duelpool.setup.forecasts import JUDGMENTS_AT_MOST, Forecast, forecast, strategies_for_people
 from duelpool.setup.pilots import (
@@ -31,6 +32,8 @@ SHORT = 1_500
 CHEAPER = ("swissfinals:per_item=3.5", "knockout")
 """Strategies beside the chosen one that take fewer judgments."""
 EVERY_PAIR = "allpairs"
+THIN = 5
+"""Items of a pool, at least, in the plan that is offered where pools are large."""
 
 
 def pay_of(settings: Settings) -> Pay:
@@ -90,6 +93,23 @@ def other_plans(draft: Draft, observed: Observed | None = None) -> list[Estimate
         for name in names
     ]
     return [rows[0], *(each for each in rows[1:-1] if each.judgments < rows[0].judgments), *rows[1:][-1:]]
+
+
+def thinner_plan(draft: Draft) -> Estimate | None:
+    """Return what pools of fewer items would take, the highest grades first; None where that saves less than half.
+
+    It is for drafts that aren't thinned: most judgments go to large pools, and the best items have high grades.
+    """
+    settings, pools = draft.settings, draft.pools
+    if read_goal(settings.goal).of_systems or pools.thinned:
+        return None
+    sizes = [
+        len(thin_by_grade([pool.grades.get(item, 0.0) for item in pool.items], float, THIN))
+        for pool in pools.pools
+    ]
+    fewer = estimate(sizes, settings.strategy, pay_of(settings), cap=settings.cap)
+    whole = planned_cost(draft)
+    return fewer if 2 * fewer.judgments <= whole.judgments else None
 
 
 def votes_wanted(draft: Draft) -> int:

@@ -334,6 +334,17 @@ def test_questions_that_the_page_has_are_sent_briefly(target: str) -> None:
 # ---- dedicated people
 
 
+def test_progress_in_a_topic_counts_what_all_have_judged(anywhere: str) -> None:
+    made(anywhere, pools={"one": "abcd"}, strategy="allpairs:repeats=2", cap=2, steps=())
+    with served(anywhere) as app:
+        keys = Person(app, link="none")
+        anna, ben = (Person(app, link=keys.key("personal", assessor=name)) for name in ("anna", "ben"))
+        question = anna.work()["questions"][0]
+        anna.answer(question, "left")
+        assert anna.work()["progress"] == {"done": 1, "of": None, "topic": {"done": 1, "of": 12}}
+        assert ben.work()["progress"] == {"done": 0, "of": None, "topic": {"done": 1, "of": 12}}
+
+
 def test_a_dedicated_assessor_judges_topic_by_topic(anywhere: str) -> None:
     made(anywhere, pools={"one": "abc", "two": "abc"}, strategy="allpairs", cap=1, steps=(), feedback=True)
     with served(anywhere) as app:

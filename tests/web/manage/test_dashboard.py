@@ -521,6 +521,30 @@ def test_topics_are_sorted_and_filtered_in_place(manager: Manager, letters: Camp
     assert "order=question" in page.url
 
 
+def test_a_colleague_is_invited_on_the_page_and_judges_by_the_link(
+    manager: Manager, people: People, letters: Campaign
+) -> None:
+    manager.go("overview")
+    page = manager.page
+    page.click("text=Invite others")
+    page.wait_for_selector("#invite-name")
+    page.click("#invite button")  # without a name nothing is sent
+    assert page.url.endswith("/assessors#invite")
+    page.fill("#invite-name", "Ada Öz")
+    page.click("#invite button")
+    page.wait_for_selector("#invited")
+    assert page.inner_text("h1") == "Link for Ada Öz"
+    look_with_axe(page, "invited")
+    link = page.inner_text("#invited .command code")
+    ada = people()
+    ada.enter(link)
+    ada.press("ArrowLeft", ada.wait_for_pair())
+    ada.wait_until_saved()
+    page.click("text=Back to the assessors")
+    page.wait_for_selector("#rows th:has-text('Ada Öz')")
+    assert page.inner_text("#rows tr:has-text('Ada Öz') [data-is=Judged]") == "1"
+
+
 def test_the_overview_moves_while_people_judge(manager: Manager, letters: Campaign) -> None:
     manager.go("overview")
     page = manager.page

@@ -12,13 +12,15 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.campaign.work.pace import RecentWork, WorkPace, pace
+from duelpool.evaluation.systems import BoardOptions, boards_of
+from duelpool.files import SystemVote
 from duelpool.judges.live import Sheet
 from duelpool.records import Answer, Outcome
 from duelpool.store import Store, open_store, schema
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.overview.attention import Attention, attention
 from duelpool.web.manage.overview.forecast import forecast
-from duelpool.web.manage.overview.glance import OverviewShown, best_answers, overview, who_leads
+from duelpool.web.manage.overview.glance import OverviewShown, _of_systems, best_answers, overview, who_leads
 from duelpool.web.manage.schemas import Head, head_of
 from duelpool.webhooks import setting_up
 from support.campaigns import make_campaign
@@ -303,6 +305,22 @@ def test_the_surest_topics_come_first_after_those_that_are_done(store: Store) ->
     )
     shown = best_answers(dashboard, replace(status, topics=topics))
     assert [each.topic for each in shown] == ["three", "two", "one"]
+
+
+@pytest.mark.parametrize("questions", [6, 60])
+def test_overview_of_systems_counts_rivals_as_their_leaderboard_does(questions: int) -> None:
+    votes = [
+        SystemVote(*pair, "a" if at % 8 else "b", f"q{at}")
+        for at in range(questions)
+        for pair in (("a", "b"), ("a", "c"), ("b", "c"))
+    ]
+    (board,) = boards_of(votes, BoardOptions(), ("a", "b", "c", "d"))
+    shown = _of_systems(board)
+    settled = board.headline.startswith("a is first; settled")
+    assert settled == (questions == 60)
+    assert settled == ("no other system could still be first" in shown.sentence)
+    assert settled != bool(board.rivals)
+    assert "1 system has no votes yet." in shown.sentence
 
 
 def test_head_is_that_of_the_status(store: Store) -> None:

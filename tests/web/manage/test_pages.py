@@ -70,6 +70,39 @@ def test_every_page_exists_with_no_rows_and_with_some(app: FastAPI, name: str) -
     assert manager.get("/manage/nowhere/topics").status_code == 404
 
 
+def test_judging_and_inviting_are_a_click_away_until_a_campaign_is_done(app: FastAPI) -> None:
+    for name, pages in (
+        ("empty", ("overview", "pairs", "agreement", "settings")),
+        ("rows", ("overview", "settings")),
+    ):
+        campaign = ids(app)[name]
+        for page in pages:
+            text = person(app, campaign).get(f"/manage/{campaign}/{page}").text
+            assert text.count('id="judge-here"') == text.count("Invite others") == 1, (name, page)
+
+
+def test_overview_counts_assessors_who_judged_and_no_share_of_a_few_choices(app: FastAPI) -> None:
+    campaign = ids(app)["one row"]
+    text = " ".join(person(app, campaign).get(f"/manage/{campaign}/overview").text.split())
+    assert "1</a> <small>" in text.split("<dt>Assessors</dt>")[1]
+    assert "2 without judgment" in text
+    assert "from 20 choices on" in text
+    rows = ids(app)["rows"]
+    assert "from 20 choices on" not in person(app, rows).get(f"/manage/{rows}/overview").text
+
+
+def test_pay_is_a_column_for_a_crowd_alone(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    assert 'data-is="Pay"' not in person(app, campaign).get(f"/manage/{campaign}/assessors").text
+
+
+def test_whole_numbers_of_settings_have_no_decimals(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    text = person(app, campaign).get(f"/manage/{campaign}/settings").text
+    assert 'value="1800"' in text
+    assert "1800.0" not in text
+
+
 def test_a_topics_page_shows_the_texts_of_the_best_items(app: FastAPI) -> None:
     for name, there in (("rows", True), ("empty", False)):
         campaign = ids(app)[name]
@@ -277,8 +310,10 @@ def test_assessors_say_what_a_vote_is_worth_where_three_have_votes(app: FastAPI)
     text = manager.get(f"/manage/{campaign}/assessors").text
     assert text.count('<td data-is="A vote is worth">') == 3
     said = text.split('id="weighing">')[1].split("</p>")[0]
-    assert said.startswith("1 is the worth of an average vote, 0 that of a guess. Weighing all votes")
-    assert said.endswith((" of 3 topics.", " of 2 topics.", " of 1 topic.")), said
+    assert said.startswith("Weighing all votes")
+    assert said.endswith("1 is that of an average vote, 0 that of a guess.")
+    assert text.index('id="weighing"') < text.index("<table")
+    assert re.search(r" of (3 topics|2 topics|1 topic)\. A vote's worth", said), said
     got = manager.get(f"/api/v1/campaigns/{campaign}/assessors?search=ann").json()
     assert list(got["values"]) == ["anna"]
     assert got["values"]["anna"]["said"] == "about average"

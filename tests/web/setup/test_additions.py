@@ -124,3 +124,14 @@ def test_first_steps_lead_to_judging_and_inviting(app: FastAPI, manager: TestCli
         opened = app.state.links.open(here[1].split("key=")[1], campaign.id, app.state.store.now())
         assert (opened.kind, opened.assessor) == ("personal", "manager")
     assert 'id="invite"' in manager.get(f"{base}/assessors").text
+
+
+def test_a_link_with_a_name_says_so_before_the_consent(app: FastAPI, manager: TestClient) -> None:
+    campaign = _campaign(app)
+    campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": ["consent"]}))
+    app.state.campaigns._served.clear()
+    link = manager.post(f"/api/v1/campaigns/{campaign.id}/invite", json={"assessor": "dora"}).json()["link"]
+    consent = TestClient(app, base_url=ORIGIN).get(link).text
+    assert "your answers are stored under dora" in consent
+    key = app.state.links.key(campaign.id, "open", app.state.store.now())
+    assert "known-as" not in TestClient(app, base_url=ORIGIN).get(f"/j/{campaign.id}?key={key}").text

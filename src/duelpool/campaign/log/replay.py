@@ -250,6 +250,7 @@ class TopicState:
     position: int = 0
     times: tuple[float, float] | None = None  # of the first and the last line
     closed_in_log: tuple[str, ...] = ()
+    judged: int = 0  # judgments that the strategy was told
     _lines: list[Line] | None = None
     _used: float = 0.0
     _replay: LogReplay = field(default_factory=lambda: LogReplay(counted_lines(())))
@@ -275,9 +276,11 @@ class TopicState:
             self.strategy = self.make()
             self._replay = LogReplay(counted_lines(new))
             self.closed_in_log = ()
+            self.judged = 0
         for line in new:
             for event in self._replay.feed(line):
                 self.strategy.tell(event)
+                self.judged += isinstance(event, Judgment)
             if line.event == log.PHASE_CLOSED and line.seq not in self._replay.counts.rewound:
                 self.closed_in_log = (*self.closed_in_log, line.phase)
 

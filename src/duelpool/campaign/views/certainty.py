@@ -23,8 +23,8 @@ def in_short(certainty: Certainty | None) -> str:
     return NOTHING_STATED if certainty is None or certainty.best is None else percent(certainty.best)
 
 
-def in_words(certainty: Certainty | None, named: int) -> str:
-    """Return what is stated of the items `named` as best, in sentences; empty where nothing is."""
+def in_words(certainty: Certainty | None, named: int, *, briefly: bool = False) -> str:
+    """Return what is stated of the items `named` as best, in sentences or briefly in one; empty where nothing is."""
     if certainty is None or not named:
         return ""
     if certainty.by_chance:
@@ -41,7 +41,7 @@ def in_words(certainty: Certainty | None, named: int) -> str:
     parts = [f"{what} with {percent(chance)}" for chance, what in further if chance is not None]
     if parts:
         sentences.append(f"{'It' if named == 1 and sentences else 'The first'} is {_listed(parts)}.")
-    return " ".join(sentences)
+    return " ".join(sentences[:1] if briefly else sentences)
 
 
 def on_what(certainty: Certainty | None) -> str:

@@ -15,7 +15,13 @@ from duelpool.campaign.settings.settings import default_strategy, refuse_topic_s
 from duelpool.campaign.settings.values import required
 from duelpool.campaign.views import summaries
 from duelpool.cli.campaign.answer_figures import answer_figures, show_answers
-from duelpool.cli.campaign.pool_tables import figures, show, show_alternatives, show_checks, show_comparison
+from duelpool.cli.campaign.pool_tables import (
+    figures,
+    show,
+    show_alternatives,
+    show_checks,
+    show_comparison,
+)
 from duelpool.cli.evaluation.simulate import prior_read
 from duelpool.cli.opening import opened, tell_held
 from duelpool.cli.options import AllowMissingQuestions, AllowMissingTexts, is_store
@@ -42,7 +48,7 @@ from duelpool.setup import (
     read_files,
 )
 from duelpool.setup.checks import pool_checks
-from duelpool.setup.comparisons import SHORT, USUAL, answers_left_out, other_plans
+from duelpool.setup.comparisons import SHORT, USUAL, answers_left_out, other_plans, thinner_plan
 from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate
 from duelpool.store import holdings, open_store
@@ -260,7 +266,7 @@ def pool(
     else:
         show_answers(draft, expected) if files.of_systems else show(pools, expected, settings)
         show_checks(checks)
-        show_alternatives(others, forecasts, settings)
+        show_alternatives(others, forecasts, settings, thinner_plan(draft))
         if compared is not None:
             show_comparison(compared, seen, settings)
     if message:

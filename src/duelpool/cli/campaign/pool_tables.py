@@ -11,7 +11,7 @@ from duelpool.cli.output import print_table
 from duelpool.pooling import Pools
 from duelpool.setup import Compared, Forecast, Observed, pay_of, recommend
 from duelpool.setup.checks import PoolCheck
-from duelpool.setup.comparisons import EVERY_PAIR
+from duelpool.setup.comparisons import EVERY_PAIR, THIN
 from duelpool.simulation.cost import SECONDS_EACH, Estimate, hours
 
 _WHY_NOT_ALL = (
@@ -166,9 +166,12 @@ def _finds_less(estimates: Sequence[Estimate], forecasts: Mapping[str, Forecast]
 
 
 def show_alternatives(
-    estimates: Sequence[Estimate], forecasts: Sequence[Forecast], settings: Settings
+    estimates: Sequence[Estimate],
+    forecasts: Sequence[Forecast],
+    settings: Settings,
+    fewer: Estimate | None = None,
 ) -> None:
-    """Print what other strategies would take and find; the chosen one is the first.
+    """Print what other strategies, or `fewer` items, would take and find; the chosen strategy is the first.
 
     How often they find the best item is their simulation's, where there was one; else it is known for pools like these.
     """
@@ -206,3 +209,10 @@ def show_alternatives(
         markup=False,
         highlight=False,
     )
+    if fewer is not None:
+        say.print(
+            f"With the highest grades alone, at least {THIN} items a topic, about {fewer.judgments:,} judgments: "
+            f"--thin {THIN}.",
+            markup=False,
+            highlight=False,
+        )

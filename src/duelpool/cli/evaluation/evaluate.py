@@ -422,7 +422,7 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
         order = gate_topics(campaign, labels)["order"]
     truths = labels.truths()
     for what, which in (
-        ("topics that aren't done yet", labels.unfinished),
+        ("topics that are judged in part", labels.unfinished),
         ("topics without judgments, left out", labels.unjudged),
         (
             "topics without labels, for their judgments name no phase (see import --phases blocks)",

@@ -125,7 +125,8 @@ def _feedback_page(visit: Visit, place: Place) -> dict[str, Any]:
 
 _MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
     "consent": lambda visit, place: {
-        "consent_html": markdown_or(visit.flow.campaign.settings.consent, "consent_text", visit.texts)
+        "consent_html": markdown_or(visit.flow.campaign.settings.consent, "consent_text", visit.texts),
+        "known_as": visit.visitor.named_by_link,
     },
     "guide": lambda visit, place: {"guide_html": _guide(visit)},
     "check": _check_page,

@@ -314,11 +314,17 @@ class Flow:
         progress: dict[str, Any] = {"done": sum(own.values()), "of": None}
         if place.questions:
             first = place.questions[0]
-            done = own.get(first.topic, 0)
+            done = self._given(first, own.get(first.topic, 0))
             # systems are compared until they are told apart, which takes no fixed number a topic
             if first.kind is Kind.GRADE or not self.campaign.live.goal.of_systems:
                 progress["topic"] = {"done": done, "of": self._expected(first, done)}
         return progress
+
+    def _given(self, question: Question, own: int) -> int:
+        """Return how many judgments a topic has of all people; grades are counted for each person."""
+        if question.kind is Kind.GRADE:
+            return own
+        return max(own, self.campaign.live.state(question.topic, head=0).judged)
 
     def _expected(self, question: Question, done: int) -> int:
         """Return about how many answers a topic takes; always more than were given while a question is open."""

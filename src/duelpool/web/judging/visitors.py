@@ -50,6 +50,11 @@ class Visitor:
         """The panel of the outside identity; links with a parameter and accounts count as panels of their own."""
         return ACCOUNT if self.kind == "personal" else self.panel or PANEL
 
+    @property
+    def named_by_link(self) -> str:
+        """The name that a personal link gives its visitor; empty for those who have a pseudonym or an account."""
+        return self.assessor if self.kind == "personal" and not (self.external or self.identified) else ""
+
     def admitted(self, assessor: str) -> Self:
         """Return the visitor under the pseudonym that is stored; the cookie need not name them any more."""
         identified = self.identified or bool(self.external)

@@ -50,7 +50,7 @@ def settings_page(
         "settings",
         "Settings",
         sections=form_sections({**present, **(typed or {})}),
-        fixed=[(SETTINGS[name], present[name]) for name in FIXED],
+        fixed=[(SETTINGS[name], shown_number(present[name])) for name in FIXED],
         panel=present["panel"],
         root=root,
         runs=sorted(caller.dashboard.aliases().values())
@@ -62,7 +62,6 @@ def settings_page(
         assessors=address(root, caller.id, caller.links.key(caller.id, "open", now))
         if caller.may_manage
         else "",
-        judge_here=caller.judge_here,
         may_manage=caller.may_manage,
         trouble=trouble,
         refused=campaign.refused_settings,
@@ -93,7 +92,12 @@ def _input_value(field: SettingField, value: Any) -> Any:
         return json.dumps(value, ensure_ascii=False, indent=1)
     if field.input == "list" and not isinstance(value, str):
         return ", ".join(value)
-    return "" if value is None else value
+    return "" if value is None else shown_number(value)
+
+
+def shown_number(value: Any) -> Any:
+    """Return a setting's value as it is typed: 1800, not 1800.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @router.post("/manage/{campaign}/settings")

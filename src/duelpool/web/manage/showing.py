@@ -58,6 +58,7 @@ def show(caller: ManageCaller, template: str, here: str, title: str, **context: 
             "when": _when,
             "store": caller.dashboard.campaign.store.name,
             "state": "manage",
+            "judge_here": lambda: caller.judge_here,
             **context,
         },
     )

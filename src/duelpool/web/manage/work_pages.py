@@ -29,9 +29,17 @@ LINES_SHOWN = 20  # an assessor's latest judgments
 def overview(caller: Viewing) -> Response:
     """Show the campaign at a glance."""
     seen = glance.overview(caller.dashboard, blind=caller.blind)
-    shown = glance.WORKING_SHOWN
-    here = caller.judge_here
-    return show(caller, "overview", "overview", "Overview", seen=seen, shown_working=shown, judge_here=here)
+    begun = sum(bool(each.judgments) for each in caller.dashboard.watch.look().assessors)
+    return show(
+        caller,
+        "overview",
+        "overview",
+        "Overview",
+        seen=seen,
+        begun=begun,
+        shown_working=glance.WORKING_SHOWN,
+        sided_at_least=glance.SIDED_AT_LEAST,
+    )
 
 
 @router.get("/manage/{campaign}/topics")
@@ -139,6 +147,7 @@ def assessors(caller: Viewing) -> Response:
         page=page,
         asked=asked,
         bounds=reading.bounds(caller.dashboard),
+        paid=caller.dashboard.campaign.settings.judges == "crowd" or any(each.pay for each in page.rows),
         person_state=_states(caller),
     )
 

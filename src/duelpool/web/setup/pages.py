@@ -38,6 +38,7 @@ from duelpool.web.templating import render
 router = APIRouter(include_in_schema=False)
 
 FILES_AT_MOST = 1000
+UNNAMED = "duelpool"  # the store of `duelpool serve` where none was named
 SENT = (
     (
         "answers",
@@ -167,9 +168,12 @@ def _show(
 
 
 def _usual_name(store: str, taken: Collection[str]) -> str:
-    """Return the name that `duelpool pool` would give a campaign; empty where the store has one of this name."""
+    """Return the name that `duelpool pool` would give a campaign; empty where the store has one of this name.
+
+    That of the usual store says nothing to the assessors, who see it.
+    """
     name = "" if "://" in store else PurePath(store).stem
-    return "" if name in taken else name
+    return "" if name in {*taken, UNNAMED} else name
 
 
 def _digest(options: Options) -> str:

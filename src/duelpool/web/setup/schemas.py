@@ -8,7 +8,7 @@ from duelpool.errors import DuelpoolError
 from duelpool.files import describe
 from duelpool.setup import Draft, Forecast, Observed, Recommendation, above_limit, planned_cost
 from duelpool.setup.checks import PoolCheck, items_without_text
-from duelpool.setup.comparisons import pairs_of_answers
+from duelpool.setup.comparisons import THIN, pairs_of_answers, thinner_plan
 from duelpool.setup.contents import KindContents
 from duelpool.web.setup.drafts import DryRun, SavedDraft
 from duelpool.web.setup.options import Options
@@ -246,6 +246,11 @@ def _dear(dry_run: DryRun, forecasts: Iterable[Forecast]) -> list[str]:
 
 def _warnings(draft: Draft) -> list[str]:
     warnings = []
+    if (fewer := thinner_plan(draft)) is not None:
+        warnings.append(
+            f"Large pools take many judgments: with the highest grades alone, at least {THIN} items a pool, they are "
+            f"about {fewer.judgments:,}. Enter {THIN} as the fewest items of a pool."
+        )
     if not draft.inputs.runs:
         warnings.append("No runs: there will be no leaderboard.")
     if draft.inputs.answers is not None and (missing := draft.inputs.answers.missing):

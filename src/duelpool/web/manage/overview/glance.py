@@ -27,6 +27,7 @@ from duelpool.web.manage.schemas import Head, head_of
 BEST_SHOWN = 4  # topics
 LEADERS_SHOWN = 5
 WORKING_SHOWN = 5
+SIDED_AT_LEAST = 20  # choices before the share of left ones is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,9 @@ def _best_answer(topic: TopicStatus, label: Label) -> BestAnswer:
         text=label.tip,
         others=len(topic.best) - 1,
         certainty=certainty.in_short(topic.certainty if topic.statement else None),
-        statement=topic.statement,
+        statement=certainty.in_words(topic.certainty, len(topic.best), briefly=True)
+        if topic.statement
+        else "",
     )
 
 
@@ -158,11 +161,19 @@ def leaders(dashboard: Dashboard, blind: bool) -> Leaders | None:
 def _of_systems(board: SystemBoard) -> Leaders:
     first = board.rows[0]
     won = "" if first.win_rate is None else f"{100 * first.win_rate:.0f} % of its votes"
-    rivals = sum(row.first_rank == 1 for row in board.rows)
+    rivals = 1 + len(board.rivals)  # as the leaderboard's own sentence says
     over = f"{counted(board.votes, 'vote')} on {counted(board.questions, 'question')}"
-    sentence = f"{who_leads(first.system, won, rivals, len(board.rows))}, over {over}."
+    if board.same_answers:  # their questions may have no vote
+        over = f"{counted(board.votes, 'vote')} and {counted(board.same_answers, 'tie')} of the same answers"
+    missing = len(board.without_votes)
+    without = (
+        f" {counted(missing, 'system')} {'has' if missing == 1 else 'have'} no votes yet." if missing else ""
+    )
+    sentence = f"{who_leads(first.system, won, rivals, len(board.rows))}, over {over}.{without}"
     rows = [Leader(row.ranks, row.system, row.win_rate) for row in board.rows[:LEADERS_SHOWN]]
-    return Leaders(sentence, "Possible ranks, and the share of votes won", rows)
+    return Leaders(
+        sentence, "Possible ranks, which hold for all systems at once, and the share of votes won", rows
+    )
 
 
 def _of_runs(board: Board) -> Leaders:
