@@ -7,8 +7,8 @@ import pytest
 
 from duelpool.errors import BadParameter
 from duelpool.strategies.swissfinals import SwissFinals
-from duelpool_reproduce.informed import WAYS, BudgetPoint, Informed, InformedReport, informed, shuffled
-from duelpool_reproduce.savings import judgments_for, risen, savings
+from duelpool_reproduce.informed import WAYS, Informed, InformedReport, informed, shuffled
+from duelpool_reproduce.savings import BudgetPoint, FoundCurves, judgments_for, risen, savings
 
 
 def point(way: str, judgments: float, rate: float) -> BudgetPoint:
@@ -16,7 +16,8 @@ def point(way: str, judgments: float, rate: float) -> BudgetPoint:
 
 
 def report_of(*points: BudgetPoint, mark: float = 0.5) -> InformedReport:
-    return InformedReport(points, point("prefBest + extra", 70, mark), 3, 10.0, 0.2, 5, 0)
+    curves = FoundCurves(WAYS, points, 5, 0)
+    return InformedReport(curves, point("prefBest + extra", 70, mark), 3, 10.0, 0.2)
 
 
 def test_judgments_needed_lie_on_the_line_between_budgets() -> None:

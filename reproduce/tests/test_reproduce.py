@@ -597,7 +597,7 @@ def real_votes_are_read(report: Any) -> None:
 def nineteen_topics_have_a_prior(report: Any) -> None:
     """The LLM's scores agree with people as Kendall's tau .27, worked out beforehand."""
     assert (report.topics, report.agreement) == (19, pytest.approx(0.27, abs=0.01))
-    assert [len(report.line(way)) for way in WAYS] == [4, 4, 4]
+    assert [len(report.curves.line(way)) for way in WAYS] == [4, 4, 4]
     table, needs, *saved = report.sections()
     assert (len(table.rows), len(needs.rows), len(saved)) == (4, 4, 2)
     assert len(report.drawing().axes[0].lines) == 5

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -19,6 +20,7 @@ from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
 from duelpool.judges.live import SimulatedPerson, TopicJudges
+from duelpool.preferences.weights import fitted_weights
 from duelpool.records import Judgment, Outcome, Pool, Topic
 from duelpool.store import Reading, Store, open_store, schema
 from duelpool.store.holdings import TestPair
@@ -134,12 +136,12 @@ def test_of_two_servers_one_writes_the_weights(store: Store, monkeypatch: pytest
     campaign = create(store)
     judge(campaign)
     campaign.change(changed(campaign.settings, {"weigh_assessors": True}))
-    fit = weighing.fitted_weights
+    fit = fitted_weights
 
-    def meanwhile(known: weighing.NamedVotes) -> dict[str, float]:
+    def meanwhile(*known: Any) -> dict[str, float]:
         monkeypatch.setattr(weighing, "fitted_weights", fit)
         assert weighing.keep_weights(Campaign.open(store))
-        return fit(known)
+        return fit(*known)
 
     monkeypatch.setattr(weighing, "fitted_weights", meanwhile)
     assert not weighing.keep_weights(campaign)

@@ -112,7 +112,7 @@ MAY_IMPORT["api"] = tuple(room for room in MAY_IMPORT if room != "testing")  # w
 REPRODUCE_MAY_IMPORT = (
     *GROUND,
     *("files", "pooling", "preferences", "strategies", "measures", "judges", "deciders", "comparison"),
-    *("budget", "simulation", "report", "agreements", "evaluation", "plots"),
+    *("budget", "simulation", "report", "agreements", "evaluation", "plots", "demo"),
 )
 SQL_ROOMS = ("store", "access", "campaign", "recruitment", "webhooks", "testing")
 """The rooms that may import SQLAlchemy; all others call their functions."""

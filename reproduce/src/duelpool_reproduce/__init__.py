@@ -15,6 +15,7 @@ from duelpool_reproduce.beyond.spending import SPENDING
 from duelpool_reproduce.beyond.systems import SYSTEMS
 from duelpool_reproduce.beyond.two_sources import TWO_SOURCES
 from duelpool_reproduce.beyond.votes import VOTES
+from duelpool_reproduce.beyond.weighing import WEIGHING
 from duelpool_reproduce.budget import BUDGET
 from duelpool_reproduce.budget import run as run_budget
 from duelpool_reproduce.budget_predictors import PREDICTORS
@@ -81,6 +82,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 SYSTEMS,
                 POWERED,
                 VOTES,
+                WEIGHING,
                 SPENDING,
                 _INFORMED,
                 TWO_SOURCES,

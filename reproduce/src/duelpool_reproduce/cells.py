@@ -9,10 +9,10 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from duelpool import __version__
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
@@ -20,10 +20,26 @@ from duelpool.files import write_lines
 from duelpool.judges import JudgeModel
 from duelpool.records import Certainty
 from duelpool.simulation import Progress, SimulationResult, Trial, simulate
-from duelpool.strategies import STRATEGIES
+from duelpool.strategies import STRATEGIES, Strategy
 from duelpool.strategies.parameters import split_spec
 
 Kept = TypeVar("Kept")
+
+
+class KeptMaker(Protocol):
+    """Makes a strategy for each trial; a dataclass, whose fields say all that decides it."""
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy that it makes."""
+        ...
+
+    def __call__(self, items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> Strategy:
+        """Return the strategy of one trial."""
+        ...
+
+
+Chosen: TypeAlias = str | KeptMaker
 
 FORMAT = "duelpool-reproduce cell 1"
 
@@ -46,7 +62,7 @@ class Cells:
 
     def simulate(
         self,
-        strategy: str,
+        strategy: Chosen,
         judges: str | JudgeModel,
         *,
         progress: Progress | None = None,
@@ -56,7 +72,8 @@ class Cells:
         if self.folder is None:
             return simulate(strategy, judges, progress=progress, **settings)
         wanted = fingerprint(strategy, judges, settings)
-        name = file_name(settings.get("case", ""), strategy, wanted)
+        called = strategy if isinstance(strategy, str) else strategy.strategy
+        name = file_name(settings.get("case", ""), called, wanted)
         if (result := self.stored(name, wanted, _result_of)) is not None:
             if progress is not None:
                 progress(result.trials)
@@ -85,20 +102,20 @@ NOT_KEPT = Cells()
 """Simulations that are kept nowhere."""
 
 
-def fingerprint(strategy: str, judges: str | JudgeModel, settings: Mapping[str, Any]) -> dict[str, Any]:
+def fingerprint(strategy: Chosen, judges: str | JudgeModel, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that decides a simulation's result, as plain values.
 
     A file of real judgments counts by its content, wherever it lies.
     """
     if settings.get("prior") is not None:
         raise BadParameter("A simulation with a prior can't be kept.", remedy="Run it without --resume.")
-    name, _ = split_spec(strategy)
+    name, _ = split_spec(strategy if isinstance(strategy, str) else strategy.strategy)
     known = STRATEGIES.get(name)
     decided = {key: settings.get(key, "default") for key in _DECIDED_BY}
     decided["checkpoints"] = list(settings.get("checkpoints", ()))
     return {
         "duelpool": __version__,
-        "strategy": strategy,
+        "strategy": strategy if isinstance(strategy, str) else described(strategy),
         "version": None if known is None else known.version,
         "judges": described(judges),
         "case": settings.get("case", ""),
@@ -106,24 +123,34 @@ def fingerprint(strategy: str, judges: str | JudgeModel, settings: Mapping[str, 
     }
 
 
-def described(judges: str | JudgeModel) -> str:
-    """Return what judges are; a file of real judgments by its content."""
+def described(judges: str | JudgeModel | KeptMaker) -> str:
+    """Return what judges are, or what makes a strategy; a file of real judgments by its content."""
     if isinstance(judges, str):
         name, parameters = split_spec(judges)
         if "file" in parameters:
             parameters["file"] = _content(Path(parameters["file"]))
         return f"{name}:{','.join(f'{key}={value}' for key, value in sorted(parameters.items()))}"
-    settings: Mapping[str, Any] | None = getattr(judges, "__dataclass_fields__", None)
-    if settings is None:
+    return _fields_of(judges)
+
+
+def _fields_of(record: Any) -> str:
+    if not is_dataclass(record):
         raise BadParameter(
-            f"Judges of the kind {type(judges).__name__} don't say what they are.",
+            f"Judges of the kind {type(record).__name__} don't say what they are.",
             remedy="Name them by a specification, or make them a dataclass.",
         )
-    values = {name: getattr(judges, name) for name in settings}
-    parts = (
-        f"{name}={_content(Path(value)) if name == 'file' else repr(value)}" for name, value in values.items()
-    )
-    return f"{type(judges).__name__}({', '.join(parts)})"
+    parts = (f"{each.name}={_value(each.name, getattr(record, each.name))}" for each in fields(record))
+    return f"{type(record).__name__}({', '.join(parts)})"
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "file":
+        return _content(Path(value))
+    if name == "files":
+        return f"({', '.join(_content(Path(each)) for each in value)})"
+    if is_dataclass(value):
+        return _fields_of(value)
+    return repr(sorted(value)) if isinstance(value, frozenset) else repr(value)
 
 
 def _content(file: Path) -> str:

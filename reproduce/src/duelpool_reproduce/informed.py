@@ -20,11 +20,11 @@ from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.preferences import WinMatrix, win_matrices
 from duelpool.preferences.prior import prior_of_matrix
 from duelpool.seeds import rng_for
-from duelpool.shares import wilson
-from duelpool.simulation import Progress, SimulationResult, judgments_allowed, simulate
+from duelpool.simulation import Progress, judgments_allowed
 from duelpool.strategies import Strategy, make_strategy
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.savings import Saving, savings
+from duelpool_reproduce.cells import NOT_KEPT, Cells
+from duelpool_reproduce.savings import POINT_COLUMNS, BudgetPoint, FoundCurves, found_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,38 +100,21 @@ class CoveredJudges:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetPoint:
-    """One simulation: a way, a budget, what it took and how often one returned item was the best."""
-
-    way: str
-    per_item: float
-    judgments: float
-    found: float
-    standard_error: float
-
-
-@dataclass(frozen=True, slots=True)
 class InformedReport:
     """Found-rate against judgments for each prior, and prefBest with its extra phase as the mark."""
 
-    points: tuple[BudgetPoint, ...]
+    curves: FoundCurves
     mark: BudgetPoint
     topics: int
     items: float
     agreement: float  # mean Kendall's tau of the prior with the truth
-    trials: int
-    seed: int
-
-    def line(self, way: str) -> tuple[BudgetPoint, ...]:
-        """Return one way's points by budget."""
-        return tuple(sorted((p for p in self.points if p.way == way), key=lambda p: p.judgments))
 
     def needed(self, way: str) -> float | None:
         """Return how many judgments a topic takes for prefBest's found-rate, by the line between points.
 
         None where no budget reaches it; the smallest budget's judgments where that already does.
         """
-        line = self.line(way)
+        line = self.curves.line(way)
         before: BudgetPoint | None = None
         for point in line:
             if point.found >= self.mark.found:
@@ -142,18 +125,9 @@ class InformedReport:
             before = point
         return None
 
-    def saved(self, way: str) -> tuple[Saving, ...]:
-        """Return what a way saves of the people's judgments at equal found-rates."""
-        lines = [[(p.judgments, p.found) for p in self.line(each)] for each in (WAYS[0], way)]
-        return savings(lines[0], lines[1], trials=self.trials, seed=self.seed)
-
     def sections(self) -> Sequence[Section]:
         """Return the found-rates, the judgments that each way needs, and what each saves at equal found-rates."""
-        by_budget: list[tuple[Cell, ...]] = []
-        for per_item in sorted({point.per_item for point in self.points}):
-            row = {point.way: point for point in self.points if point.per_item == per_item}
-            cells = tuple(f"{row[way].found:.3f}±{row[way].standard_error:.3f}" for way in WAYS)
-            by_budget.append((f"{per_item:g}", f"{row[WAYS[0]].judgments:.0f}", *cells))
+        trials, seed = self.curves.trials, self.curves.seed
         needs: list[tuple[Cell, ...]] = [
             (
                 "prefBest + extra",
@@ -167,35 +141,21 @@ class InformedReport:
             share = "" if needed is None else f"{needed / self.mark.judgments:.2f}"
             needs.append((way, "not reached" if needed is None else f"{needed:.0f}", share, ""))
         return (
-            Section(
-                f"Best item found, one returned ({self.topics} topics, {self.trials} trials a cell, "
-                f"seed {self.seed})",
-                ("per item", "judgments", *WAYS),
-                tuple(by_budget),
+            self.curves.found_table(
+                f"Best item found, one returned ({self.topics} topics, {trials} trials a cell, seed {seed})"
             ),
             Section(
                 "Judgments a topic for prefBest's found-rate",
                 ("", "judgments", "share", "found"),
                 tuple(needs),
             ),
-            *(
-                Section(
-                    f"People's judgments a topic for the same found-rate: {way} against none",
-                    ("found", WAYS[0], way, "saved"),
-                    tuple(each.told for each in self.saved(way)),
-                )
-                for way in WAYS[1:]
-            ),
+            *self.curves.saved_tables(f"People's judgments a topic for the same found-rate as {WAYS[0]}"),
         )
 
     def figures(self) -> Section:
         """Return every point in one table."""
-        columns = ("way", "per_item", "judgments", "found", "found_se")
-        rows = tuple(
-            (p.way, p.per_item, round(p.judgments, 2), round(p.found, 4), round(p.standard_error, 4))
-            for p in (*self.points, self.mark)
-        )
-        return Section("informed", columns, rows)
+        rows = tuple(point.row for point in (*self.curves.points, self.mark))
+        return Section("informed", POINT_COLUMNS, rows)
 
     def notes(self) -> Sequence[str]:
         """Return what the figures rest on."""
@@ -207,36 +167,31 @@ class InformedReport:
             "Shuffled: the same scores, dealt out anew among a topic's items in every trial.",
             "Every budget is a run of its own, for the flagship plans for its budget.",
             "Saved: each line made to rise, read between its points; ± one standard error, by drawing every "
-            f"found-rate anew from its {self.trials} trials. The topics are these and no others.",
+            f"found-rate anew from its {self.curves.trials} trials. The topics are these and no others.",
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         return {
             "experiment": "informed",
-            "trials": self.trials,
-            "seed": self.seed,
+            "trials": self.curves.trials,
+            "seed": self.curves.seed,
             "topics": self.topics,
             "agreement": self.agreement,
-            "points": [asdict(point) for point in self.points],
+            "points": [asdict(point) for point in self.curves.points],
             "prefbest": asdict(self.mark),
             "needed": {way: self.needed(way) for way in WAYS},
-            "saved": {way: [asdict(each) for each in self.saved(way)] for way in WAYS[1:]},
+            "saved": {way: [asdict(each) for each in self.curves.saved(way)] for way in WAYS[1:]},
             "notes": list(self.notes()),
         }
-
-    def _ends(self, point: BudgetPoint) -> tuple[float, float]:
-        return wilson(point.found * self.trials, self.trials) or (0.0, 1.0)
 
     def drawing(self) -> "Figure":
         """Draw found-rate against judgments, a line a prior."""
         from duelpool.plots import found_by_budget
 
-        lines = {way: [(p.judgments, p.found, *self._ends(p)) for p in self.line(way)] for way in WAYS}
         mark = ("prefBest + extra", self.mark.judgments, self.mark.found)
-        return found_by_budget(
-            lines, mark, f"TREC DL 2021 replayed: {self.topics} topics, 95 % bands over trials"
-        )
+        title = f"TREC DL 2021 replayed: {self.topics} topics, 95 % bands over trials"
+        return found_by_budget(self.curves.bands(), mark, title)
 
 
 def informed(
@@ -247,6 +202,7 @@ def informed(
     data: Path | None = None,
     *,
     per_item: Sequence[float] = PER_ITEM,
+    cells: Cells = NOT_KEPT,
 ) -> InformedReport:
     """Run every prior with every budget, and prefBest with its extra phase, on the replayed judgments."""
     missing = [name for name in (JUDGMENTS, PREFERENCES) if data is None or not (data / name).is_file()]
@@ -258,31 +214,20 @@ def informed(
     file = str(data / PREFERENCES)
     replay = make_judges(f"replay:file={data / JUDGMENTS},min_items={LEAST_ITEMS}")
     judges = CoveredJudges(replay, frozenset(_topics(file)))
-    points = []
-    for budget in per_item:
-        for way in WAYS:
-            result = simulate(
-                Informed(way, file, budget),
-                judges,
-                trials=trials,
-                seed=seed,
-                executor=executor,
-                progress=progress,
-                case=way,
-            )
-            points.append(_point(way, budget, result))
-    mark = simulate(BASELINE, judges, trials=trials, seed=seed, executor=executor, progress=progress)
+    settings: dict[str, Any] = {"trials": trials, "seed": seed, "executor": executor, "progress": progress}
+    curves = found_curves(
+        lambda way, budget: Informed(way, file, budget), WAYS, per_item, judges, cells=cells, **settings
+    )
+    mark = cells.simulate(BASELINE, judges, case="informed", **settings)
     pools = judges.pools
     return InformedReport(
-        points=tuple(points),
-        mark=_point("prefBest + extra", math.nan, mark),
+        curves=curves,
+        mark=BudgetPoint.of("prefBest + extra", math.nan, mark),
         topics=len(pools),
         items=fmean(map(len, pools.values())),
         agreement=fmean(
             agreement(judges, topic, items, _prior(file, topic)) for topic, items in pools.items()
         ),
-        trials=trials,
-        seed=seed,
     )
 
 
@@ -297,11 +242,6 @@ def agreement(judges: JudgeModel, topic: str, items: tuple[str, ...], prior: Map
     return float(kendalltau([-place[item] for item in scored], [prior[item] for item in scored]).statistic)
 
 
-def _point(way: str, per_item: float, result: SimulationResult) -> BudgetPoint:
-    error = result.standard_error(result.single)
-    return BudgetPoint(way, per_item, result.comparisons["mean"], result.single, error)
-
-
 INFORMED = Experiment(
     "informed",
     "What an LLM's preferences save when people judge TREC DL 2021's pools",
@@ -309,4 +249,5 @@ INFORMED = Experiment(
     len(PER_ITEM) * len(WAYS) + 1,
     informed,
     reads=(JUDGMENTS, PREFERENCES),
+    resumable=True,
 )

@@ -1,18 +1,24 @@
-"""What one way of judging saves against another: judgments for the same found-rate, with standard errors.
+"""Found-rates by budget in several ways, and what one saves against another: judgments for the same found-rate.
 
 Found-rates are measured at a few budgets, each with its own noise. A curve can't fall when more is judged, so each is
 first made to rise (isotonic regression, the points weighted alike), and read between its points by straight lines. The
 standard errors come from resampling every found-rate from its own trials.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from duelpool.arrays import Floats
+from duelpool.judges import JudgeModel
 from duelpool.seeds import rng_for
+from duelpool.shares import wilson
+from duelpool.simulation import Progress, SimulationResult
+from duelpool_reproduce.base import Cell, Section
+from duelpool_reproduce.cells import NOT_KEPT, Cells, KeptMaker
 
 LEVELS = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.525, 0.55)
 DRAWS = 1000
@@ -110,3 +116,106 @@ def savings(
             )
         )
     return tuple(rows)
+
+
+# ---- several ways
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPoint:
+    """One simulation: a way, a budget, what it took and how often one returned item was the best."""
+
+    way: str
+    per_item: float
+    judgments: float
+    found: float
+    standard_error: float
+
+    @classmethod
+    def of(cls, way: str, per_item: float, result: SimulationResult) -> "BudgetPoint":
+        """Return the point of a simulation."""
+        error = result.standard_error(result.single)
+        return cls(way, per_item, result.comparisons["mean"], result.single, error)
+
+    @property
+    def row(self) -> tuple[Cell, ...]:
+        """The row of a table of all points, under `POINT_COLUMNS`."""
+        figures = (round(self.judgments, 2), round(self.found, 4), round(self.standard_error, 4))
+        return self.way, self.per_item, *figures
+
+
+POINT_COLUMNS = ("way", "per_item", "judgments", "found", "found_se")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCurves:
+    """Found-rates by budget in several ways; the others are held against the first of them."""
+
+    ways: tuple[str, ...]
+    points: tuple[BudgetPoint, ...]
+    trials: int
+    seed: int
+
+    def line(self, way: str) -> tuple[BudgetPoint, ...]:
+        """Return one way's points by budget."""
+        return tuple(sorted((p for p in self.points if p.way == way), key=lambda p: p.judgments))
+
+    def saved(self, way: str) -> tuple[Saving, ...]:
+        """Return what a way saves of the judgments of the first, at equal found-rates."""
+        plain, other = ([(p.judgments, p.found) for p in self.line(each)] for each in (self.ways[0], way))
+        return savings(plain, other, trials=self.trials, seed=self.seed)
+
+    def found_table(self, title: str) -> Section:
+        """Return the found-rates, a row a budget."""
+        rows: list[tuple[Cell, ...]] = []
+        for per_item in sorted({point.per_item for point in self.points}):
+            row = {point.way: point for point in self.points if point.per_item == per_item}
+            cells = (f"{row[way].found:.3f}±{row[way].standard_error:.3f}" for way in self.ways)
+            rows.append((f"{per_item:g}", f"{row[self.ways[0]].judgments:.0f}", *cells))
+        return Section(title, ("per item", "judgments", *self.ways), tuple(rows))
+
+    def saved_tables(self, title: str) -> Iterable[Section]:
+        """Return the judgments for the same found-rate, a table for each other way."""
+        for way in self.ways[1:]:
+            rows = tuple(each.told for each in self.saved(way))
+            yield Section(f"{title}: {way}", ("found", self.ways[0], way, "saved"), rows)
+
+    def bands(self) -> dict[str, list[tuple[float, float, float, float]]]:
+        """Return each way's judgments and found-rates with 95 % bands, for a drawing."""
+        return {
+            way: [
+                (p.judgments, p.found, *(wilson(p.found * self.trials, self.trials) or (0.0, 1.0)))
+                for p in self.line(way)
+            ]
+            for way in self.ways
+        }
+
+
+def found_curves(
+    make: Callable[[str, float], KeptMaker],
+    ways: tuple[str, ...],
+    per_item: Sequence[float],
+    judges: JudgeModel,
+    *,
+    trials: int,
+    seed: int,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    cells: Cells = NOT_KEPT,
+    case: str = "",
+) -> FoundCurves:
+    """Simulate every way with every budget; `make` gives the maker of the strategy for a way and a budget."""
+    points = []
+    for budget in per_item:
+        for way in ways:
+            result = cells.simulate(
+                make(way, budget),
+                judges,
+                trials=trials,
+                seed=seed,
+                executor=executor,
+                progress=progress,
+                case=f"{case} {way} at {budget:g}".strip(),
+            )
+            points.append(BudgetPoint.of(way, budget, result))
+    return FoundCurves(ways, tuple(points), trials, seed)

@@ -12,11 +12,18 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from duelpool.arrays import Floats
-from duelpool.preferences.assessors import FIRST, TIE, AssessorModel
+from duelpool.preferences.assessors import FEW, FIRST, TIE, AssessorModel, AssessorVotes, fit_assessors
 
 SEEN = 0.97
 """The chance that a careful assessor passes a test pair."""
 
+SOON = 40
+"""Judgments of pairs before the first weights."""
+
+AGAIN = 1.25
+"""Weights are worked out again after this many times as many judgments."""
+
+_SAME = 0.05  # a smaller change of a weight is none
 _ROUNDS = 50
 _CAREFUL, _PRIOR = 1.0, 1.1  # careful assessors of so many that are assumed beforehand
 _MOST = 0.999  # the largest share of careful assessors
@@ -46,6 +53,31 @@ def vote_weights(
         careful = scipy.special.expit(gains + np.log(share / (1 - share)))
         share = min(_MOST, float((careful.sum() + _CAREFUL) / (len(careful) + _PRIOR)))
     return dict(zip(by_name, careful.tolist(), strict=True))
+
+
+def is_time_to_weigh(judgments: int, before: int) -> bool:
+    """Whether weights are due, `before` being the judgments when they were last worked out, or 0."""
+    return judgments >= max(SOON, AGAIN * before)
+
+
+def fitted_weights(
+    votes: AssessorVotes,
+    tests: Mapping[str, tuple[int, int]] | None = None,
+    in_force: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """Return the weights that the votes give now, to two digits; assessors of weight 1 are left out.
+
+    A weight that has hardly changed stays as it is in force.
+    """
+    if len(votes.assessors) < FEW:
+        return {}
+    before = in_force or {}
+    fitted = vote_weights(fit_assessors(votes), tests)
+    weights = {name: round(weight, 2) for name, weight in fitted.items() if round(weight, 2) < 1}
+    return {
+        name: before[name] if abs(before.get(name, 9.0) - weight) < _SAME else weight
+        for name, weight in weights.items()
+    }
 
 
 def _chances_by_others(model: AssessorModel) -> Floats:

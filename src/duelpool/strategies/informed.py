@@ -15,8 +15,12 @@ from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 
 STANDING_WEIGHT = 0.33  # log odds of a win per point of difference in score
-BEST_PER_SLOPE = 4.0  # set on replays of TREC DL 2021
-"""Log odds of being the best per unit of prior, for each unit of log odds of an answer: the best is extreme."""
+BEST_PER_SLOPE = 2.0
+"""Log odds of being the best per unit of prior, for each unit of log odds of an answer.
+
+The best of 20 to 100 items lies two standard deviations or somewhat more above the mean, and strengths spread by about
+one unit of log odds.
+"""
 SPREAD = 0.3  # how far the prior's weight may lie from its mean, before any answer
 
 

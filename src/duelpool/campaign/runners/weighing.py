@@ -13,21 +13,14 @@ from sqlalchemy import select
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.log.replay import read_uncounted
-from duelpool.preferences.assessors import FEW, AssessorVotes, fit_assessors
-from duelpool.preferences.weights import vote_weights
+from duelpool.preferences.assessors import AssessorVotes
+from duelpool.preferences.weights import fitted_weights, is_time_to_weigh
 from duelpool.records import EFFECTS, Outcome
 from duelpool.store import Reading, Writing, holdings, log, schema
-
-SOON = 40
-"""Judgments of pairs before the first weights."""
-
-AGAIN = 1.25
-"""Weights are worked out again after this many times as many judgments."""
 
 MOST = 200_000
 """Votes that the model is fitted to; of more than that, the latest."""
 
-_SAME = 0.05  # a smaller change of a weight is none
 REFITTED = "refitted"
 OFF = "no longer weighed"
 
@@ -48,24 +41,11 @@ def keep_weights(campaign: Campaign) -> bool:
         return _append(campaign, {}, OFF, 0, last.seq)
     before = 0 if last is None else int(last.data.get("judgments", 0))
     lines = campaign.read(log.line_count)
-    if lines < max(SOON, AGAIN * before):
+    if not is_time_to_weigh(lines, before):
         return False
     known = campaign.read(read_named_votes)
-    weights = fitted_weights(known)
-    in_force = {} if last is None else dict(last.data["weights"])
-    weights = {
-        name: in_force[name] if abs(in_force.get(name, 9.0) - weight) < _SAME else weight
-        for name, weight in weights.items()
-    }
+    weights = fitted_weights(known.votes, known.tests, {} if last is None else dict(last.data["weights"]))
     return _append(campaign, weights, REFITTED, lines, 0 if last is None else last.seq)
-
-
-def fitted_weights(known: NamedVotes) -> dict[str, float]:
-    """Return the weights that the votes give now, to two digits; assessors of weight 1 are left out."""
-    if len(known.votes.assessors) < FEW:
-        return {}
-    weights = vote_weights(fit_assessors(known.votes), known.tests)
-    return {name: round(weight, 2) for name, weight in weights.items() if round(weight, 2) < 1}
 
 
 def _append(campaign: Campaign, weights: Mapping[str, float], reason: str, lines: int, after: int) -> bool:
