@@ -6,7 +6,7 @@ import time
 import pytest
 
 from duelpool import background
-from duelpool.background import answering, give_way, start_in_background
+from duelpool.background import answering, give_way, locked, start_in_background
 
 
 def test_work_in_the_background_waits_until_all_answers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +30,31 @@ def test_work_goes_on_after_a_moment_though_answers_are_made(monkeypatch: pytest
     monkeypatch.setattr(background, "PATIENCE", 0.01)
     with answering():
         start_in_background(give_way).join()
+
+
+def test_who_waits_for_the_background_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 60)
+    lock, has_lock, asked = threading.RLock(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        with locked(lock):
+            has_lock.set()
+            asked.wait()
+            give_way()
+
+    thread = start_in_background(work)
+    has_lock.wait()
+    with answering():
+        asked.set()
+        started = time.monotonic()
+        with locked(lock):
+            assert time.monotonic() - started < background.PATIENCE
+    thread.join()
+    with answering():  # counted again afterwards
+        late = start_in_background(give_way)
+        late.join(0.1)
+        assert late.is_alive()
+    late.join()
 
 
 def test_other_threads_and_idle_processes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:

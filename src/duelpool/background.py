@@ -6,6 +6,7 @@ Threads of Python share one interpreter, so a thread that computes for a minute 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 PATIENCE = 0.05
@@ -19,27 +20,53 @@ class _Answers:
         self.count = 0
         self.none = threading.Condition()
 
+    def add(self, number: int) -> None:
+        with self.none:
+            self.count += number
+            if not self.count:
+                self.none.notify_all()
+
 
 _answers = _Answers()
 _thread = threading.local()
+_is_answer: ContextVar[bool] = ContextVar(
+    "is_answer", default=False
+)  # also in the threads that a request uses
 
 
 @contextmanager
 def answering() -> Iterator[None]:
     """Mark an answer that somebody waits for."""
-    with _answers.none:
-        _answers.count += 1
+    marked = _is_answer.set(True)
+    _answers.add(1)
     try:
         yield
     finally:
-        with _answers.none:
-            _answers.count -= 1
-            if not _answers.count:
-                _answers.none.notify_all()
+        _answers.add(-1)
+        _is_answer.reset(marked)
+
+
+@contextmanager
+def locked(lock: threading.RLock) -> Iterator[None]:
+    """Hold a lock that the background may hold while it works: it doesn't give way to an answer that waits for it."""
+    if not lock.acquire(blocking=False):
+        waits = int(_is_answer.get())
+        _answers.add(-waits)
+        try:
+            lock.acquire()
+        finally:
+            _answers.add(waits)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def give_way() -> None:
-    """Wait a moment while answers are being made, if this is a thread of the background; hold no lock meanwhile."""
+    """Wait a moment while answers are being made, if this is a thread of the background.
+
+    A lock that it holds meanwhile must be one that others take by `locked`.
+    """
     if _answers.count and getattr(_thread, "is_background", False):
         with _answers.none:
             _answers.none.wait_for(lambda: not _answers.count, PATIENCE)
@@ -50,6 +77,7 @@ def start_in_background(work: Callable[..., object], *arguments: Any) -> threadi
 
     def run() -> None:
         _thread.is_background = True
+        _is_answer.set(False)
         work(*arguments)
 
     thread = threading.Thread(target=run, daemon=True)

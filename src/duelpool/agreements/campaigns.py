@@ -10,6 +10,7 @@ from duelpool.agreements.statistics import find_all
 from duelpool.agreements.system_orders import GroupedVote, by_judges
 from duelpool.agreements.verdict import verdict
 from duelpool.agreements.votes import Feedback, TestRecord, Votes
+from duelpool.background import locked, start_in_background
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.many_topics import rows_by_topic
 from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_topics
@@ -158,7 +159,7 @@ class Agreements:
 
     def votes(self) -> Votes:
         """Return the campaign's votes now."""
-        with self._lock:
+        with locked(self._lock):
             return self._up_to_date(self._signs())
 
     def findings(
@@ -184,8 +185,7 @@ class Agreements:
         if many < AT_ONCE or asked in self._failed:
             return self._looked(asked)
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._look_in_thread, args=(asked,), daemon=True)
-            self._thread.start()
+            self._thread = start_in_background(self._look_in_thread, asked)
         return Looked(Votes.of(()), (), ready=False) if last is None else replace(last[1], ready=False)
 
     def _look_in_thread(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> None:
@@ -197,7 +197,7 @@ class Agreements:
             self._failed.add(asked)  # the next look raises it
 
     def _looked(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> Looked:
-        with self._lock:
+        with locked(self._lock):
             signs = self._signs()
             votes = self._up_to_date(signs)
             if asked not in self._found:

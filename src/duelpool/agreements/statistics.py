@@ -38,6 +38,7 @@ from duelpool.agreements.tables import (
 from duelpool.agreements.transitivity import Triplets, transitivity
 from duelpool.agreements.votes import Votes
 from duelpool.agreements.worth import worth_table
+from duelpool.background import give_way
 from duelpool.errors import UnknownName
 from duelpool.frames import counted
 from duelpool.records import Kind
@@ -444,6 +445,7 @@ def find(votes: Votes, name: str, options: AgreementOptions | None = None) -> Fi
     """Compute one statistic by its name."""
     if name not in STATISTICS:
         raise UnknownName("statistic", name, STATISTICS)
+    give_way()
     statistic = STATISTICS[name]
     table, notes = statistic.compute(votes, options or AgreementOptions())
     if not table.rows:

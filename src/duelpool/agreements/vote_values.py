@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from duelpool.agreements.worth import in_words
+from duelpool.background import start_in_background
 from duelpool.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.runners.weighing import NamedVotes, read_named_votes
@@ -155,8 +156,7 @@ class KeptValues:
             if lines <= AT_ONCE:
                 self._kept = kept = lines, people, vote_values(self.campaign)
             elif self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._work, args=(lines, people), daemon=True)
-                self._thread.start()
+                self._thread = start_in_background(self._work, lines, people)
             return kept[2] if kept is not None else None
 
     def _work(self, lines: int, people: tuple[object, ...]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from duelpool.arrays import Floats
+from duelpool.background import give_way
 from duelpool.campaign.log.many_topics import line_times
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.log.topic_cache import TopicCache
@@ -177,11 +178,13 @@ class LiveLeaderboard:
         return value
 
     def _labelled_topics(self, topics: Iterable[str]) -> dict[str, LabelledTopic]:
-        labelled = {
-            topic: self.watch.state_of(topic, labelled_now(topic, self.watch.kept_levels(topic)))
-            for topic in topics
-        }
-        return {topic: each for topic, each in labelled.items() if each.kept}
+        labelled = {}
+        for topic in topics:
+            give_way()
+            known = self.watch.state_of(topic, labelled_now(topic, self.watch.kept_levels(topic)))
+            if known.kept:
+                labelled[topic] = known
+        return labelled
 
     def board(
         self,

@@ -22,6 +22,7 @@ import polars as pl
 import scipy  # its parts are loaded when they are used
 
 from duelpool.arrays import Bools, Floats, Ints
+from duelpool.background import give_way
 from duelpool.errors import BadParameter
 
 FIRST, TIE, SECOND = 0, 1, 2
@@ -202,7 +203,9 @@ def fit_assessors(votes: AssessorVotes) -> AssessorModel:
     fit = _AssessorFit(votes)
     before = np.sqrt(fit.variances)
     for rounds in range(1, _ROUNDS + 1):
+        give_way()
         fit.improve_strengths()
+        give_way()
         fit.improve_figures()
         fit.improve_spreads()
         spreads = np.sqrt(fit.variances)
