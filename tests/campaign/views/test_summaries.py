@@ -469,3 +469,6 @@ def test_dashboard_without_figures_reads_a_log_that_has_become_long_in_the_backg
     monkeypatch.setattr(Dashboard, "count", lambda _: None)
     with pytest.raises(dashboard.StillCounting, match="0 of 1 topics"):
         shown.refuse_while_counting()
+    monkeypatch.setattr(type(shown.watch), "progress", lambda _: (1, 1))
+    with pytest.raises(dashboard.StillCounting, match="All topics are read"):
+        shown.refuse_while_counting()

@@ -18,6 +18,7 @@ from duelpool.judges.live import Sheet
 from duelpool.records import Answer, Outcome
 from duelpool.store import Store, open_store, schema
 from duelpool.web.manage.dashboard import Dashboard
+from duelpool.web.manage.leaderboard_pages import _shown
 from duelpool.web.manage.overview.attention import Attention, attention
 from duelpool.web.manage.overview.forecast import forecast
 from duelpool.web.manage.overview.glance import OverviewShown, _of_systems, best_answers, overview, who_leads
@@ -321,6 +322,9 @@ def test_overview_of_systems_counts_rivals_as_their_leaderboard_does(questions: 
     assert settled == ("no other system could still be first" in shown.sentence)
     assert settled != bool(board.rivals)
     assert "1 system has no votes yet." in shown.sentence
+    page = _shown(board, {"order": "", "rows": "", "search": ""}).sentence
+    assert ("could still be first" in page, "no other" in page) == (True, settled)
+    assert page.removesuffix(".").split("; ")[0].split(" with ")[0] in shown.sentence
 
 
 def test_head_is_that_of_the_status(store: Store) -> None:

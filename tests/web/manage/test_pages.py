@@ -311,7 +311,7 @@ def test_assessors_say_what_a_vote_is_worth_where_three_have_votes(app: FastAPI)
     assert text.count('<td data-is="A vote is worth">') == 3
     said = text.split('id="weighing">')[1].split("</p>")[0]
     assert said.startswith("Weighing all votes")
-    assert said.endswith("1 is that of an average vote, 0 that of a guess.")
+    assert said.endswith("1 is that of an average vote, 0 that of a guess; the words go by test pairs, too.")
     assert text.index('id="weighing"') < text.index("<table")
     assert re.search(r" of (3 topics|2 topics|1 topic)\. A vote's worth", said), said
     got = manager.get(f"/api/v1/campaigns/{campaign}/assessors?search=ann").json()

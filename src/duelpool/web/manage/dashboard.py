@@ -70,8 +70,9 @@ class Dashboard:
                 self._counting = threading.Thread(target=self.count, daemon=True)
                 self._counting.start()
         done, total = self.watch.progress()
+        read = f"The log of this campaign is still being read: {done:,} of {total:,} topics."
         raise StillCounting(
-            f"The log of this campaign is still being read: {done:,} of {total:,} topics.",
+            read if done < total else "All topics are read; the best items are being worked out.",
             remedy="Check again in a few seconds; judging continues meanwhile.",
         )
 

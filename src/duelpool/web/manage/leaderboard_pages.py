@@ -219,7 +219,7 @@ def board_views(boards: Sequence[SystemBoard], asked: Mapping[str, str]) -> list
 
 def _shown(board: SystemBoard, asked: Mapping[str, str]) -> BoardShown:
     rows = [row for row in board.rows if _matches(row.system, asked)]
-    rivals = sum(row.first_rank == 1 for row in board.rows)
+    rivals = 1 + len(board.rivals)  # as the sentence below says
     return BoardShown(
         board,
         f"{who_leads(board.order[0], '', rivals, len(board.rows))}.",
