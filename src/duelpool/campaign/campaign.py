@@ -74,9 +74,7 @@ class Campaign:
         self._proposals.texts_needed = reuse_from is None or reuse_from._proposals.texts_needed
         self.held_back = self._proposals.held_back.now
         self._crossed_design = CrossedDesign(self.own_store, settings, self.live, self._proposals)
-        self._dispatch = Dispatch(
-            self.own_store, settings, self.live.decider, self._proposals, self._crossed_design
-        )
+        self._dispatch = Dispatch(self.own_store, settings, self.live, self._proposals, self._crossed_design)
         self._arriving = threading.BoundedSemaphore(ARRIVING_AT_MOST)
 
     def read(self, work: Callable[[Reading], T], *, once: bool = False) -> T:

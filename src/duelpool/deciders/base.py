@@ -58,7 +58,8 @@ class TopicPool:
     `first` are the items that were there before any late ones, `prior` their prior scores, `strategy` the topic's own
     or the campaign's. `answers` is the item that each system gave, and `same_text` leads from an item to the one that
     is judged for it. `scores` are what each run would score if an item were the best, by run and item; they are given
-    where the worth of a topic depends on them. `weights` are those of assessors; of those that are left out, 1.
+    where the worth of a topic depends on them. `weights` are those of assessors, and `shares` what their
+    judgments use of the budget; of those that are left out, 1.
     """
 
     topic: str
@@ -70,6 +71,7 @@ class TopicPool:
     same_text: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
 
 
 class Asked(NamedTuple):

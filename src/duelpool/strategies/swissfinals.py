@@ -70,9 +70,8 @@ class SwissFinals:
     done once it is that sure that a best item is among those returned; with `epsilon` besides, that the first is as
     good as the best within epsilon; with `top_share`, that the first is in this share of the pool. An item leaves after
     `bad_votes` Bad votes. Items whose chance to be the best is at least `tie_share` of the largest share the first
-    level; with `top` above 1 the answer is an order of
-    single items instead. `weights` says what a judgment of an assessor is worth, from 0 to 1; of those it doesn't name,
-    1.
+    level; with `top` above 1 the answer is an order of single items instead. `weights` says by how
+    much a judgment of an assessor counts, `shares` how much of the budget it uses: from 0 to 1, of those not named 1.
     """
 
     name: ClassVar[str] = "swissfinals"
@@ -105,6 +104,7 @@ class SwissFinals:
         bad_votes: int = 1,
         tie_share: float = 0.3,
         weights: Mapping[str, float] | None = None,
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         _check_parameters(
             cap,
@@ -138,7 +138,8 @@ class SwissFinals:
             games_per_round=games_per_round,
         )
         self._table = WinTable(items, bad_votes=bad_votes)
-        self._weights = _checked_weights(weights or {})
+        self._weights = _from_zero_to_one("weight", weights or {})
+        self._shares = _from_zero_to_one("share", shares or {})
         self._prior = None if prior is None else standardised(prior, self._table.items)
         self._slope = checked_slope(prior_slope)
         self._answers: tuple[list[float], list[float], list[float]] = ([], [], [])
@@ -161,7 +162,8 @@ class SwissFinals:
             return
         if event.phase == FINALS and self._seeding is None:
             self._seeding = self._seed_now()
-        places = self._table.add(event, self._weights.get(event.assessor, 1.0))
+        who = event.assessor
+        places = self._table.add(event, self._weights.get(who, 1.0), self._shares.get(who, 1.0))
         self._ranked = self._still_pruning = None
         if places is not None and self._is_time_to_look:
             self._look = self._look_now()
@@ -241,7 +243,7 @@ class SwissFinals:
             return size
         start = math.ceil(size * (1 - 0.5 * min(1.0, self.prior_weight / 2)))
         share = (
-            (self._table.judgments / self.schedule.pruning) ** self.schedule.power
+            (self._table.spent / self.schedule.pruning) ** self.schedule.power
             if self.schedule.pruning
             else 1.0
         )
@@ -252,7 +254,7 @@ class SwissFinals:
         """Whether the field has been pruned to the finalists."""
         return (
             self._seeding is not None
-            or self._table.judgments >= self.schedule.pruning
+            or self._table.spent >= self.schedule.pruning
             or self._table.remaining <= self.finalists
         )
 
@@ -285,7 +287,7 @@ class SwissFinals:
 
     def shortfall(self, phase: str, duplicates: Mapping[str, int] = {}) -> Shortfall | None:
         """Return what the pruning lacks to be closed now; every judgment of the topic counts for it."""
-        judged, needed = self._table.judgments, self.schedule.pruning
+        judged, needed = int(self._table.spent), self.schedule.pruning
         if phase != SWISS or judged >= needed or self._table.remaining <= self.finalists:
             return None
         if not any_open_pair(self._table, self._ranking()[: self.field_size], self.cap):
@@ -295,7 +297,7 @@ class SwissFinals:
     @property
     def done(self) -> bool:
         """Whether the budget is spent, the wanted confidence reached, or no pair is left to ask."""
-        if self._table.remaining < 2 or self._table.judgments >= self.schedule.budget:
+        if self._table.remaining < 2 or self._table.spent >= self.schedule.budget:
             return True
         if self._is_sure():
             return True
@@ -362,7 +364,7 @@ class SwissFinals:
         if n <= 0 or self.done:
             return []
         waiting = self._table.places(pending)
-        room = min(n, self.schedule.budget - self._table.judgments - len(pending))
+        room = min(n, math.ceil(self.schedule.budget - self._table.spent) - len(pending))
         if self._pruning():
             limit = max(1, math.ceil(self.field_size * self.schedule.games_per_round / 2))
             room = min(room, limit - len(pending))
@@ -441,13 +443,11 @@ class SwissFinals:
         return Levels((*levels, bad) if bad else tuple(levels), answer.certainty)
 
 
-def _checked_weights(weights: Mapping[str, float]) -> Mapping[str, float]:
-    for assessor, weight in weights.items():
-        if not 0 <= weight <= 1:
-            raise BadParameter(
-                f"The weight of a judgment lies from 0 to 1; that of '{assessor}' is {weight}."
-            )
-    return dict(weights)
+def _from_zero_to_one(name: str, values: Mapping[str, float]) -> Mapping[str, float]:
+    for assessor, value in values.items():
+        if not 0 <= value <= 1:
+            raise BadParameter(f"The {name} of a judgment lies from 0 to 1; that of '{assessor}' is {value}.")
+    return dict(values)
 
 
 def _lead_written_in(proposal: str) -> float:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from duelpool.access import limits, sessions, single_sign_on
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.weighing import keep_weights
+from duelpool.campaign.runners.two_sources import refit
 from duelpool.campaign.settings.changes import UnreadableSettings
 from duelpool.campaign.views.summaries import WORTH_KEEPING, Turns, has_slow_results, refresh
 from duelpool.store import Store, holdings
@@ -109,7 +109,7 @@ class ServedCampaigns:
             campaign.live.release_memory()
             if row.state != "closed":
                 freed += campaign.sweep()
-                keep_weights(campaign)
+                refit(campaign)
                 self._summarise(campaign)
         malloc.trim()
         return freed

@@ -8,7 +8,8 @@ from a log then has to be worked out again.
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import bindparam, func, insert, select, update
 
@@ -19,17 +20,23 @@ from duelpool.store import Reading, Writing, holdings, log, schema
 from duelpool.store.statements import Statement
 from duelpool.strategies import Strategy
 
-WEIGHTS = "weights"
+WEIGHTS, MODELS = "weights", "models"
 
 _EVENTS = schema.campaign_event.c
-_LAST_WEIGHTS = Statement(
+_LAST = Statement(
     lambda _: (
         select(_EVENTS.seq, _EVENTS.data, _EVENTS.time)
-        .where(_EVENTS.campaign == bindparam("of_campaign"), _EVENTS.event == WEIGHTS)
+        .where(_EVENTS.campaign == bindparam("of_campaign"), _EVENTS.event == bindparam("of_event"))
         .order_by(_EVENTS.seq.desc())
         .limit(1)
     )
 )
+
+KEPT = 0.1
+"""The share of pairs that a model isn't asked about, but people are."""
+
+ModelState: TypeAlias = Literal["tried", "asked", "dropped"]
+"""A model is tried on pairs that people have judged, asked like people, or asked no more."""
 
 
 class CampaignEvent(NamedTuple):
@@ -43,6 +50,50 @@ class CampaignEvent(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return the event for a file."""
         return {"seq": self.seq, "event": self.event, **self.data, "time": log.iso_time(self.time)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """What was decided about a model beside people: whether it is asked, and by how much its votes count.
+
+    `value` is what a vote is worth in votes of a person, with an interval, by `votes` that were compared. `weight`
+    counts in topics that `topics` doesn't name. The model isn't asked in topics where it isn't worth its price:
+    `closed`. `propensity` is the chance that a question that it may be asked goes to it, and isn't kept for people.
+    """
+
+    state: ModelState
+    value: float
+    low: float
+    high: float
+    votes: int
+    lean: float
+    weight: float
+    propensity: float
+    topics: Mapping[str, float] = field(default_factory=dict)
+    closed: tuple[str, ...] = ()
+
+    def weight_in(self, topic: str) -> float:
+        """Return by how much a vote counts in a topic; one of a dropped model counts nothing."""
+        return self.topics.get(topic, self.weight)
+
+    def share_in(self, topic: str) -> float:
+        """Return what a vote uses of the budget of a topic, in judgments of a person: what it tells."""
+        return self.weight_in(topic) ** 2
+
+    @property
+    def counting(self) -> tuple[float, Mapping[str, float]]:
+        """What the strategies count by."""
+        return self.weight, self.topics
+
+
+class ModelSources(NamedTuple):
+    """The decisions about models that hold now, by pseudonym, and what they were based on."""
+
+    models: Mapping[str, ModelSource]
+    prices: tuple[float, float]
+    judgments: int
+    votes: int
+    seq: int = 0
 
 
 def append_weights(
@@ -63,12 +114,32 @@ def append_weights(
     data: dict[str, Any] = {"weights": ordered, "reason": reason}
     if judgments is not None:
         data["judgments"] = judgments
-    return _append(tx, WEIGHTS, data)
-
-
-def _append(tx: Writing, event: str, data: Mapping[str, Any]) -> int:
-    holdings.lock_settings(tx)  # one event at a time: no seq is taken twice, and none is left out
+    holdings.lock_settings(tx)
     before = last_weights(tx)
+    return _append(tx, WEIGHTS, data, same=(before.data["weights"] if before else {}) == ordered)
+
+
+def append_models(tx: Writing, sources: ModelSources) -> int:
+    """Write down what was decided about models; return the event's seq."""
+    holdings.lock_settings(tx)
+    before = last_models(tx)
+    data = {
+        "models": {name: asdict(sources.models[name]) for name in sorted(sources.models)},
+        "prices": sources.prices,
+        "judgments": sources.judgments,
+        "votes": sources.votes,
+    }
+    was = {} if before is None else {name: each.counting for name, each in before.models.items()}
+    return _append(
+        tx, MODELS, data, same=was == {name: each.counting for name, each in sources.models.items()}
+    )
+
+
+def _append(tx: Writing, event: str, data: Mapping[str, Any], *, same: bool) -> int:
+    """Append an event, the settings being locked: one at a time, so that no seq is taken twice, and none left out.
+
+    Topics are worked out again, unless they count by the `same` as before.
+    """
     columns, topics = schema.campaign_event.c, schema.topic.c
     last = tx.connection.execute(
         select(func.max(columns.seq)).where(columns.campaign == tx.campaign)
@@ -76,7 +147,7 @@ def _append(tx: Writing, event: str, data: Mapping[str, Any]) -> int:
     seq = (last or 0) + 1
     row = {"campaign": tx.campaign, "seq": seq, "event": event, "data": json.dumps(data), "time": tx.now}
     tx.connection.execute(insert(schema.campaign_event).values(row))
-    if (before.data["weights"] if before else {}) == data["weights"]:
+    if same:
         return seq
     own = select(topics.id).where(topics.campaign == tx.campaign).order_by(topics.id)
     # In one order, so that two who change all topics don't wait for each other; leases go on meanwhile.
@@ -98,8 +169,34 @@ def events(tx: Reading) -> list[CampaignEvent]:
 
 def last_weights(tx: Reading) -> CampaignEvent | None:
     """Return the event whose weights hold now."""
-    rows = _LAST_WEIGHTS.run(tx.connection, {"of_campaign": tx.campaign})
-    return CampaignEvent(rows[0].seq, WEIGHTS, json.loads(rows[0].data), rows[0].time) if rows else None
+    return _last(tx, WEIGHTS)
+
+
+def _last(tx: Reading, event: str) -> CampaignEvent | None:
+    rows = _LAST.run(tx.connection, {"of_campaign": tx.campaign, "of_event": event})
+    return CampaignEvent(rows[0].seq, event, json.loads(rows[0].data), rows[0].time) if rows else None
+
+
+def last_models(tx: Reading) -> ModelSources | None:
+    """Return what was last decided about models beside people."""
+    last = _last(tx, MODELS)
+    if last is None:
+        return None
+    data = last.data
+    found = {
+        name: ModelSource(**{**each, "closed": tuple(each["closed"])})
+        for name, each in data["models"].items()
+    }
+    return ModelSources(found, tuple(data["prices"]), data["judgments"], data["votes"], last.seq)
+
+
+def counts_in(tx: Reading, topic: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Return by how much judgments count in a topic, and what they use of its budget, by assessor; others 1."""
+    found = weights(tx)
+    decided = last_models(tx)
+    known = {} if decided is None else decided.models
+    found |= {name: each.weight_in(topic) for name, each in known.items()}
+    return found, {name: each.share_in(topic) for name, each in known.items()}
 
 
 def weights(tx: Reading) -> dict[str, float]:

@@ -330,6 +330,7 @@ class LiveTopics:
         )
         came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
         came.update(newcomers)
+        weights, shares = campaign_events.counts_in(tx, topic)
         pool = TopicPool(
             topic,
             items,
@@ -337,7 +338,8 @@ class LiveTopics:
             (now.strategy if now is not None else "") or self._settings.strategy,
             {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
             scores=self._run_scores.of(tx, topic, rows),
-            weights=campaign_events.weights(tx),
+            weights=weights,
+            shares=shares,
         )
         return _Beginning(version, pool)
 

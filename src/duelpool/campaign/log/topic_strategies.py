@@ -24,6 +24,8 @@ def topic_strategy(settings: Settings, spend: Spend, pool: TopicPool) -> Strateg
         more["prior"] = pool.prior
     if pool.weights and "weights" in taken:
         more["weights"] = {name: min(1.0, weight) for name, weight in pool.weights.items()}
+    if pool.shares and "shares" in taken:
+        more["shares"] = pool.shares
     seed, cap = (
         settings.seed,
         max(1, settings.cap),

@@ -5,13 +5,16 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
+from duelpool.campaign.log.campaign_events import ModelSource
+from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.questions import repeats
 from duelpool.campaign.questions.crossed_design import CrossedDesign
+from duelpool.campaign.questions.model_questions import ModelQuestions, with_chance
 from duelpool.campaign.questions.proposals import Outstanding, Proposals, read_outstanding
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import assignments
 from duelpool.campaign.work.assignments import Assignment, TooFew
-from duelpool.deciders import Asked, Decider, Draw
+from duelpool.deciders import Asked, Draw
 from duelpool.records import Question
 from duelpool.seeds import rng_for
 from duelpool.store import CampaignStore, Reading, Writing, leases
@@ -28,15 +31,16 @@ class Dispatch:
         self,
         store: CampaignStore,
         settings: Settings,
-        decider: Decider,
+        live: LiveTopics,
         proposals: Proposals,
         crossed_design: CrossedDesign,
     ) -> None:
         self._store = store
         self._settings = settings
-        self._decider = decider
+        self._decider = live.decider
         self._proposals = proposals
         self._crossed_design = crossed_design
+        self._models = ModelQuestions(store, settings, live)
         self._opening = threading.Lock()
 
     def held(self, assessor: str) -> list[Question]:
@@ -59,6 +63,10 @@ class Dispatch:
 
     def _choose(self, assessor: str, topics: Collection[str] | None) -> Question | None:
         """Lease another question: a repeated one that is due, or a proposal of the strategies, skipped ones last."""
+        model = self._models.decided(assessor)
+        if model is not None and model.state != "asked":
+            among = self._proposals.topics_for(assessor, topics) if model.state == "tried" else {}
+            return self._lease(self._models.trial(assessor, among) if among else [], assessor)
         again = self._lease(self._repeats(assessor, topics), assessor)
         if again is not None:
             return again
@@ -68,17 +76,21 @@ class Dispatch:
                 own = self._crossed_design.wanted(assessor, outstanding, _RESERVE, topics)
                 return self._lease(own, assessor, expire=outstanding.any_overdue)
             among = self._proposals.topics_for(assessor, topics)
+            if model is not None:
+                among = {topic: among[topic] for topic in self._models.open_topics(model, among)}
             # An assessor stays at their topic; of new topics, those that no other assessor is judging come first.
             order = sorted(among, key=lambda each: (each not in outstanding.own, each in outstanding.leased))
             taken = False
             for skipped in (False, True) if outstanding.skipped else (False,):
                 now = self._proposals.now(among, outstanding, topics=order, skipped=skipped)
-                asked = self._decider.ask(now, _RESERVE)
+                asked: Iterator[Asked] = iter(self._decider.ask(now, _RESERVE))
+                if model is not None:
+                    asked = (each for each in asked if self._models.for_model(each.topic, each.proposal))
                 several = 1  # mostly the first is free: the sides of others aren't drawn
                 while True:
                     chosen = list(islice(asked, several))
                     granted = self._lease(
-                        [self._want(each, assessor) for each in chosen],
+                        [self._want(each, assessor, model) for each in chosen],
                         assessor,
                         expire=outstanding.any_overdue,
                     )
@@ -92,8 +104,9 @@ class Dispatch:
                 return None
         return None
 
-    def _want(self, asked: Asked, assessor: str) -> Wanted:
-        return self._proposals.want(asked.topic, asked.proposal.pair, asked.proposal, assessor)
+    def _want(self, asked: Asked, assessor: str, model: ModelSource | None = None) -> Wanted:
+        want = self._proposals.want(asked.topic, asked.proposal.pair, asked.proposal, assessor)
+        return want if model is None else with_chance(want, model)
 
     def new_assignment(self, assessor: str) -> Assignment | None:
         """Open an assignment; None when there are no questions or no money for one.

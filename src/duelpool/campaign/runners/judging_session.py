@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.runners.weighing import keep_weights
+from duelpool.campaign.runners.two_sources import refit
 from duelpool.campaign.views.idle import session_ending
 from duelpool.errors import DuelpoolError
 from duelpool.judges.live import JudgeAction, JudgeError, LiveJudge, Sheet
@@ -26,7 +26,10 @@ class JudgeGaveUp(DuelpoolError):
 
 @dataclass(slots=True)
 class SessionTally:
-    """The counts of a session, and why it ended: "skipped", "stopped", "limit", or as `session_ending` says."""
+    """The counts of a session, and why it ended: "skipped", "stopped", "limit", or as `session_ending` says.
+
+    Of a model beside people: "tried", "asked" or "dropped" where it is asked nothing now; `said` says it in words.
+    """
 
     judged: int = 0
     skipped: int = 0
@@ -34,6 +37,7 @@ class SessionTally:
     failed: int = 0
     late: int = 0
     ended: str = ""
+    said: str = ""
 
 
 @dataclass(slots=True)
@@ -239,8 +243,8 @@ def in_turns(sessions: Iterable[JudgingSession], limit: int | None = None) -> Se
                 return total
             if session.once():
                 still.append(session)
-        for campaign in {session.campaign for session in still if session.campaign.settings.weigh_assessors}:
-            keep_weights(campaign)
+        for campaign in {session.campaign for session in still if session.campaign.settings.learns_worth}:
+            refit(campaign)
         # A judge without a question may get one once others have answered.
         at_work = at_work if still else []
     return total
@@ -281,8 +285,8 @@ def work_assignments(
             finished = campaign.finish(assignment.id)
             total.reward += finished.reward
             total.assignments += 1
-            if campaign.settings.weigh_assessors:
-                keep_weights(campaign)
+            if campaign.settings.learns_worth:
+                refit(campaign)
             if leaves and not finished.counted:
                 total.excluded.append(name)
                 break

@@ -6,13 +6,14 @@ on the same pairs are all judgments that count and prefer an item; each vote is 
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import read_uncounted
+from duelpool.campaign.runners.two_sources import ModelDecision, decisions
 from duelpool.records import EFFECTS
 from duelpool.shares import ENOUGH_CLUSTERS, share_over
 from duelpool.store import Reading, holdings, llm, log, schema
@@ -122,6 +123,7 @@ class ModelFigures:
     budget_left: float | None
     per_pair: float | None
     seconds: float | None
+    beside_people: ModelDecision | None = None  # where prices decide between models and people
 
 
 def model_figures(campaign: Campaign) -> tuple[ModelFigures, ...]:
@@ -132,7 +134,8 @@ def model_figures(campaign: Campaign) -> tuple[ModelFigures, ...]:
         votes = people_votes(tx) if judges else {}
         return tuple(_figures(tx, judge, votes) for judge in judges)
 
-    return campaign.read(work)
+    decided = {each.assessor: each for each in decisions(campaign)}
+    return tuple(replace(each, beside_people=decided.get(each.assessor)) for each in campaign.read(work))
 
 
 def people_votes(tx: Reading) -> Votes:

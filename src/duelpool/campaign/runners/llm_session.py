@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from duelpool.campaign import events
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, QuestionTexts, SessionTally
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
+from duelpool.campaign.runners.two_sources import decisions, refit
 from duelpool.campaign.views.idle import session_ending
 from duelpool.judges.live import JudgeError
 from duelpool.records import Answer, Outcome, Question
@@ -13,6 +14,7 @@ from duelpool.store import Writing
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
+_REFIT_EVERY = 20  # answers, after which a model is held against people again
 
 
 class LlmSession:
@@ -41,6 +43,8 @@ class LlmSession:
         at_work: dict[Future[Answer], Question] = {}
         unaffordable: list[Question] = []
         settled = -1
+        if self._campaign.settings.learns_worth:
+            refit(self._campaign)
         with ThreadPoolExecutor(self._judge.terms.concurrency, thread_name_prefix="duelpool-llm") as pool:
             try:
                 while True:
@@ -87,12 +91,15 @@ class LlmSession:
         busy = {question.id for question in at_work.values()}
         if wanted <= len(busy):
             return []
-        questions = self._campaign.next_questions(
-            self._judge.assessor, wanted + len(self._aside), self._topics
-        )
+        questions = self._lease(wanted + len(self._aside))
+        if not questions and not busy and self._campaign.settings.learns_worth and refit(self._campaign):
+            questions = self._lease(wanted + len(self._aside))
         return [
             question for question in questions if question.id not in busy and question.id not in self._aside
         ]
+
+    def _lease(self, number: int) -> tuple[Question, ...]:
+        return self._campaign.next_questions(self._judge.assessor, number, self._topics)
 
     def _set_ending(self, limit: int | None) -> None:
         if limit is not None and self.tally.judged >= limit:
@@ -101,6 +108,9 @@ class LlmSession:
             self.tally.ended = "trouble"
         else:
             self.tally.ended = session_ending(self._campaign, self._judge.assessor)
+            own = [each for each in decisions(self._campaign) if each.assessor == self._judge.assessor]
+            if own and self.tally.ended == "nothing":
+                self.tally.ended, self.tally.said = own[0].state, own[0].said
 
     def _store(self, ended: Future[Answer], question: Question) -> bool:
         """Store an answer, or set the question aside; False when the budget doesn't allow the request."""
@@ -128,6 +138,8 @@ class LlmSession:
             self.tally.skipped += 1
         else:
             self.tally.judged += 1
+        if self._campaign.settings.prices is not None and not self.tally.judged % _REFIT_EVERY:
+            refit(self._campaign)
         if self._on_answer is not None:
             self._on_answer(question, reply)
         return True

@@ -28,6 +28,7 @@ from duelpool.campaign.settings.values import (
     PanelName,
     Parameter,
     PlannedRow,
+    Price,
     Requirements,
     Scale,
     Seconds,
@@ -290,6 +291,21 @@ class Settings:
         effect="Earlier judgments are weighed too, or count once again, from the next look at the campaign on.",
         section=_COUNTING,
     )
+    person_price: Price | None = setting(
+        None,
+        "Price of a person's judgment",
+        "What a judgment by a person costs. Together with the price of a model's judgment, it decides which questions "
+        "language models are asked. Empty: they are asked like people.",
+        effect="Models are asked by the new prices from the next question on.",
+        section=_COUNTING,
+    )
+    model_price: Price | None = setting(
+        None,
+        "Price of a model's judgment",
+        "What a judgment by a language model costs, both orders of a pair together, in the same unit.",
+        effect="Models are asked by the new prices from the next question on.",
+        section=_COUNTING,
+    )
     reward: FromZero = setting(
         200,
         "Pay per assignment, in cents",
@@ -452,6 +468,11 @@ class Settings:
             self._check_systems(goal)
         else:
             self._check_best()
+        if (self.person_price is None) != (self.model_price is None):
+            raise BadParameter(
+                "Only one of the two prices is given: 'person_price' and 'model_price' go together.",
+                remedy="Give both, in the same unit, or neither.",
+            )
         if self.panel:
             names = ("completion_code", "failed_code", "stopped_code", "no_work_code")
             check_codes({name: getattr(self, name) for name in names})
@@ -467,6 +488,21 @@ class Settings:
                 f"The strategy '{name}' counts every judgment once.",
                 remedy="Choose swissfinals, or leave weigh_assessors out.",
             )
+        if self.prices is not None and "shares" not in parameters_of(STRATEGIES[name]):
+            raise BadParameter(
+                f"The strategy '{name}' counts every judgment once, a model's as well.",
+                remedy="Choose swissfinals, or leave person_price and model_price out.",
+            )
+        for what, used in (
+            ("crossed", self.crossed),
+            ("plan", self.plan),
+            ("spend", not read_spend(self.spend).is_even),
+        ):
+            if self.prices is not None and used:
+                raise BadParameter(
+                    f"The setting '{what}' doesn't go with prices of judgments.",
+                    remedy="Leave it out, or person_price and model_price.",
+                )
         if self.crossed and (self.judges != "dedicated" or self.stage != "preferences"):
             raise BadParameter(
                 "A crossed study is for dedicated assessors, without stages.",
@@ -503,6 +539,7 @@ class Settings:
             ("plan", self.plan),
             ("stage", self.stage == "grading"),
             ("spend", not read_spend(self.spend).is_even),
+            ("person_price", self.prices is not None),
         ):
             if used:
                 raise BadParameter(
@@ -534,6 +571,18 @@ class Settings:
             fee_percent=self.fee_percent,
             currency=self.currency,
         )
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """The prices of a person's and of a model's judgment, where they decide who is asked."""
+        if self.person_price is None or self.model_price is None:
+            return None
+        return self.person_price, self.model_price
+
+    @property
+    def learns_worth(self) -> bool:
+        """Whether it is learnt from the votes what a vote of an assessor or a model is worth."""
+        return self.weigh_assessors or self.prices is not None
 
     @property
     def bad_votes_needed(self) -> int:

@@ -20,7 +20,7 @@ from duelpool.campaign.runners.judging_session import (
     work_assignments,
 )
 from duelpool.campaign.runners.llm_session import LlmSession
-from duelpool.campaign.runners.weighing import keep_weights
+from duelpool.campaign.runners.two_sources import refit
 from duelpool.campaign.views import summaries
 from duelpool.campaign.views.status import status
 from duelpool.cli.campaign.llm import LLMOptions
@@ -51,6 +51,9 @@ ENDINGS = {
     "skipped": "Only skipped questions are left for this judge.",
     "stopped": "Stopped.",
     "limit": "The limit is reached.",
+    "tried": "Start it again once people have judged more.",
+    "asked": "What is left is kept for people.",
+    "dropped": "",
     "budget": "The budget doesn't cover another request.",
     "trouble": "Some questions got no answer. Start again to ask them again.",
 }
@@ -335,7 +338,7 @@ def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
     left = max(0, now.total("expected") - now.total("judgments"))
     with progress_bar("Judging", left if limit is None else min(left, limit)) as advance:
         yield advance
-    keep_weights(campaign)
+    refit(campaign)
     summaries.keep_up(campaign)
 
 
@@ -350,4 +353,5 @@ def _report(result: SessionTally | AssignmentsTally, as_json: bool) -> None:
     else:
         others = ((name, getattr(result, name)) for name in ("skipped", "undone", "failed", "late"))
         counts = [f"{result.judged} judged", *(f"{number} {name}" for name, number in others if number)]
-        typer.echo(f"{', '.join(counts)}. {ENDINGS.get(result.ended, '')}".strip())
+        endings = (each for each in (result.said, ENDINGS.get(result.ended, "")) if each)
+        typer.echo(" ".join((f"{', '.join(counts)}.", *endings)))

@@ -239,6 +239,8 @@ def _show(figures: ModelFigures, currency: str) -> None:
     for what, figure in rows:
         table.add_row(what, figure)
     print_table(table)
+    if figures.beside_people is not None:
+        typer.echo(figures.beside_people.said)
 
 
 def percent(share: CountedShare) -> str:

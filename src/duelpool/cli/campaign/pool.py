@@ -119,6 +119,12 @@ def pool(
     weigh_assessors: Annotated[
         bool, typer.Option("--weigh-assessors", help=SETTINGS["weigh_assessors"].about.help)
     ] = DEFAULTS.weigh_assessors,
+    person_price: Annotated[
+        float | None, typer.Option(help=SETTINGS["person_price"].about.help)
+    ] = DEFAULTS.person_price,
+    model_price: Annotated[
+        float | None, typer.Option(help=SETTINGS["model_price"].about.help)
+    ] = DEFAULTS.model_price,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
     ] = False,
@@ -213,6 +219,8 @@ def pool(
         spend=spend,
         spend_judgments=judgments,
         weigh_assessors=weigh_assessors,
+        person_price=person_price,
+        model_price=model_price,
         seed=seed,
         judges=cast("Judges", judges),
         cap=cap,

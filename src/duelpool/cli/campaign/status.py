@@ -1,9 +1,9 @@
 """`duelpool status`: the progress of a campaign."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import takewhile
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.cells import cell_len
@@ -14,6 +14,7 @@ from rich.table import Table
 from duelpool.agreements.vote_values import VoteValues, vote_values
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.systems import answers
+from duelpool.campaign.runners.two_sources import decisions
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.views.status import status as look
@@ -61,10 +62,15 @@ def status(
         if not as_json and read_goal(campaign.settings.goal).of_systems:
             now = _with_systems(now, campaign)
         values = vote_values(campaign) if people else VoteValues()
+        models = decisions(campaign)
     if as_json:
-        print_json({**now.as_json(), "vote_values": values.as_json()} if people else now.as_json())
+        more: dict[str, Any] = {"models": [asdict(each) for each in models]} if models else {}
+        more |= {"vote_values": values.as_json()} if people else {}
+        print_json({**now.as_json(), **more})
     else:
         show(now, people=people, certainty=certainty, values=values)
+        for each in models:
+            typer.echo(each.said)
 
 
 def _with_systems(now: CampaignStatus, campaign: Campaign) -> CampaignStatus:

@@ -108,7 +108,7 @@ campaign_event = Table(  # what changes decisions of the whole campaign: append-
     Column("data", Text, nullable=False),  # JSON
     Column("time", Float, nullable=False),
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
-    CheckConstraint("event in ('weights')", name="campaign_event_kind"),
+    CheckConstraint("event in ('weights', 'models')", name="campaign_event_kind"),
 )
 
 test_pair = Table(

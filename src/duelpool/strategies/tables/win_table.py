@@ -45,13 +45,15 @@ class Scores:
         self.games: Floats = np.zeros(size)
         self.bad = np.zeros(size, dtype=bool)
         self.judgments = 0
+        self.spent = 0.0  # of a budget: judgments, each by its share
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
 
-    def add(self, judgment: Judgment, weight: float = 1.0) -> tuple[int, int] | None:
+    def add(self, judgment: Judgment, weight: float = 1.0, share: float = 1.0) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it is ignored.
 
-        Its win counts by its weight. As a game that was played, and as a Bad vote, each judgment counts once.
+        Its win counts by its weight, and its share is spent. As a game that was played, and as a Bad vote, each
+        judgment counts once.
         """
         effect = judgment.effect
         if judgment.right is None or judgment.inferred or not effect.usable:
@@ -60,6 +62,7 @@ class Scores:
         if i is None or j is None:
             return None
         self.judgments += 1
+        self.spent += share
         self.games[i] += 1
         self.games[j] += 1
         if effect.left or effect.right:
@@ -95,16 +98,16 @@ class WinTable(Scores):
         self._met = Encounters(len(self.items))
         self._missing: dict[tuple[int, int], float] = {}  # what wins lack that count less than one
 
-    def add(self, judgment: Judgment, weight: float = 1.0) -> tuple[int, int] | None:
+    def add(self, judgment: Judgment, weight: float = 1.0, share: float = 1.0) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it is ignored."""
-        places = super().add(judgment, weight)
+        places = super().add(judgment, weight, share)
         if places is not None:
             i, j = places
             effect = judgment.effect
             self._met.add(i, j, effect.left, effect.right)
             if weight != 1:
-                for pair, share in (((i, j), effect.left), ((j, i), effect.right)):
-                    self._missing[pair] = self._missing.get(pair, 0.0) + (1 - weight) * share
+                for pair, won in (((i, j), effect.left), ((j, i), effect.right)):
+                    self._missing[pair] = self._missing.get(pair, 0.0) + (1 - weight) * won
         return places
 
     def meetings(self, i: int) -> dict[int, int]:

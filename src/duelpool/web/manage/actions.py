@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from duelpool.campaign.campaign import Also
-from duelpool.campaign.runners.weighing import keep_weights
+from duelpool.campaign.runners.two_sources import refit
 from duelpool.campaign.settings.changes import changed, changes
 from duelpool.campaign.views.preview import preview_reinstatement, preview_retraction
 from duelpool.errors import BadParameter
@@ -130,7 +130,7 @@ def change_settings(
         dashboard.campaign.change(
             after, also=audit_entry("settings", names) if audit_entry is not None else None
         )
-        keep_weights(dashboard.campaign)
+        refit(dashboard.campaign)
         dashboard.watch.with_settings_of(dashboard.campaign)  # the next page shows a changed currency
     return SettingsChanged(asked.preview, list(differences), after.as_json())
 

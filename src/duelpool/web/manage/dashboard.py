@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from duelpool.agreements.campaigns import Agreements
 from duelpool.agreements.vote_values import KeptValues
 from duelpool.campaign import Campaign
+from duelpool.campaign.log.campaign_events import last_models
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views import summaries
 from duelpool.campaign.views.log_index import LogIndex
@@ -115,7 +116,7 @@ class Dashboard:
 
     def models(self) -> tuple[ModelFigures, ...]:
         """Return the figures of the language models, computed again after a change."""
-        sign = f"{self.pulse()} {self.campaign.read(self._spent)}"
+        sign = f"{self.pulse()} {self.campaign.read(self._spent)} {self.campaign.read(last_models)}"
         if self._models is None or self._models[0] != sign:
             self._models = sign, model_figures(self.campaign)
         return self._models[1]

@@ -7,6 +7,7 @@ from typing import get_args
 from duelpool.access import audit_log, limits
 from duelpool.agreements.vote_values import VoteValues
 from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.runners.two_sources import decisions
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.history_pages import (
     LEDGER_ORDERS,
@@ -265,7 +266,8 @@ def people(  # noqa: PLR0917 (what is asked of a list)
     values = dashboard.vote_values.look() or VoteValues()
     known = values.by_name
     own = {each.assessor: known[each.assessor] for each in rows if each.assessor in known}
-    return PersonPage(list(rows), len(assessors), following, own, values.said)
+    models = [*decisions(dashboard.campaign)]
+    return PersonPage(list(rows), len(assessors), following, own, values.said, models)
 
 
 def below_tests(person: AssessorStatus, settings: Settings) -> bool:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from duelpool.agreements.campaigns import Looked
 from duelpool.agreements.vote_values import VoteValue
 from duelpool.campaign.runners.llm_figures import ModelFigures
+from duelpool.campaign.runners.two_sources import ModelDecision
 from duelpool.campaign.settings.changes import Change, change_schema
 from duelpool.campaign.views.history_pages import LedgerEntry
 from duelpool.campaign.views.status import (
@@ -240,7 +241,7 @@ class PersonPage:
     """A page of assessors; `next` is None at the end.
 
     `values` says what a vote of each of them is worth, where at least three have votes; `weighing` what weighing
-    instead of excluding would change.
+    instead of excluding would change; `models` what was decided about models beside people.
     """
 
     rows: list[AssessorStatus]
@@ -248,6 +249,7 @@ class PersonPage:
     next: str | None
     values: dict[str, VoteValue] = field(default_factory=dict)
     weighing: str = ""
+    models: list[ModelDecision] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
