@@ -235,14 +235,14 @@ def worth(reliability: float, error: float, votes: int = 100, **topics: float) -
 def test_intervals_decide_and_not_estimates(
     reliability: float, error: float, votes: int, before: str | None, state: str
 ) -> None:
-    was = None if before is None else ModelSource(before, 0, 0, 0, 0, 0, 0.3, 0)  # type: ignore[arg-type]
+    was = None if before is None else ModelSource(before, 0, 0, 0, 0, 0, 0.3, 0.1, 0)  # type: ignore[arg-type]
     assert decide(worth(reliability, error, votes), (1.0, 0.1), was).state == state
 
 
 def test_a_model_is_not_asked_in_topics_where_it_is_not_worth_its_price() -> None:
     decided = decide(worth(0.8, 0.1, q1=0.9, q2=0.2), (1.0, 0.1))
     assert decided.closed == ("q2",)
-    assert decided.topics == pytest.approx({"q1": 0.8, "q2": 0.1})
+    assert decided.topics == {"q1": (0.8, 0.64), "q2": (0.1, 0.01)}
     assert decided.weight_in("q3") == pytest.approx(0.7)
     assert decided.share_in("q1") == pytest.approx(0.64)
     assert "except in 1 topic where" in two_sources.said("gpt", decided, 0.1)

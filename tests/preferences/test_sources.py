@@ -49,7 +49,8 @@ def test_the_reliability_of_a_model_is_found(reliability: float) -> None:
     assert abs(np.mean(errors)) < 1.2
     assert found[0].votes > 300
     assert found[0].low <= found[0].value <= found[0].high
-    assert found[0].value == pytest.approx(max(0.0, found[0].reliability) ** 2)
+    assert found[0].value == pytest.approx(max(0.0, found[0].reliability) ** 2 / found[0].together)
+    assert np.mean([each.together for each in found]) < 1.25
 
 
 def test_a_lean_to_a_side_is_told_from_reliability() -> None:
@@ -73,6 +74,38 @@ def test_topics_where_a_model_is_worse_are_found() -> None:
     assert min(good) > max(bad)
     assert found.weight("t0") > found.weight("t1")
     assert found.weight("a topic without votes") == found.weight()
+
+
+def test_votes_of_a_model_that_errs_about_whole_items_tell_less_together() -> None:
+    """Both models are right about as often; the errors of one are those of its own strengths of the items."""
+    rng = np.random.default_rng(5)
+    strengths = rng.normal(0, 1.5, (TOPICS, ITEMS))
+    bent = strengths + rng.normal(0, 1.2, (TOPICS, ITEMS))
+    rows: dict[str, list[tuple[str, str, str, float, str]]] = {"whole items": [], "single pairs": []}
+    people = []
+    for at in range(2400):
+        topic = int(rng.integers(TOPICS))
+        i, j = rng.choice(ITEMS, 2, replace=False).tolist()
+        names = (f"t{topic}", f"d{i}", f"d{j}")
+        if at < 1200:
+            chance = 1 / (1 + np.exp(strengths[topic, j] - strengths[topic, i]))
+            people.append((*names, float(rng.random() < chance), f"p{at % 5}"))
+        else:
+            rows["whole items"].append((*names, float(bent[topic, i] > bent[topic, j]), "model"))
+            right = rng.random() < 0.8
+            rows["single pairs"].append(
+                (*names, float((strengths[topic, i] > strengths[topic, j]) == right), "model")
+            )
+    found = {}
+    for kind, of_model in rows.items():
+        topics, first, second, shares, assessors = zip(*people, *of_model, strict=True)
+        drawn = AssessorVotes.of(
+            topics=topics, first=first, second=second, shares=shares, assessors=assessors
+        )
+        found[kind] = source_worths(drawn, {"model"})["model"]
+    assert found["whole items"].together > 2
+    assert found["single pairs"].together < 1.3
+    assert found["whole items"].share() < 0.6 * found["single pairs"].share()
 
 
 def test_without_votes_of_people_nothing_is_learnt() -> None:

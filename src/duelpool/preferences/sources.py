@@ -5,6 +5,10 @@ give m, the mean of a person's answer about a pair, from -1 to 1 and cautious wh
 that answers like a person with the chance r, and otherwise guesses, has the mean r * m: the slope of its votes on m is
 its reliability r. A vote then counts r, and tells as much of small differences as r^2 votes of a person. A topic's own
 slope is pooled with that of all topics, by as much as topics differ.
+
+A model that is wrong about an item is wrong in all its pairs, so its votes tell less together than one by one. What is
+left of its votes is added up for each item: by as much as those sums vary more than independent errors do, and than
+strengths that people's votes leave open, votes count less (a quasi-likelihood).
 """
 
 import math
@@ -14,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # its parts are loaded when they are used
 
-from duelpool.arrays import Bools, Floats, Ints
-from duelpool.preferences.assessors import FIRST, TIE, AssessorVotes, fit_assessors
+from duelpool.arrays import Floats, Ints
+from duelpool.preferences.assessors import AssessorModel, AssessorVotes, fit_assessors
 
 BEFOREHAND, SPREAD = 0.5, 0.5
 """The reliability of a model before any vote is compared, and how far it may lie from that."""
@@ -30,7 +34,7 @@ class SourceWorth:
 
     `reliability` is the slope on people's answers with its standard `error`, `lean` the left side's lead between equal
     items, and `votes` those that could be compared. `topics` has the reliability of single topics, as far as they
-    differ.
+    differ. `together` is 1 where errors are independent, and more where a model errs about whole items.
     """
 
     reliability: float = BEFOREHAND
@@ -38,26 +42,38 @@ class SourceWorth:
     lean: float = 0.0
     votes: int = 0
     topics: Mapping[str, float] = field(default_factory=dict)
+    together: float = 1.0
 
     @property
     def value(self) -> float:
         """Votes of a person that tell as much as one vote of the model."""
-        return max(0.0, self.reliability) ** 2
+        return max(0.0, self.reliability) ** 2 / self.together
 
     @property
     def low(self) -> float:
         """The lower end of the value's interval."""
-        return max(0.0, self.reliability - REACH * self.error) ** 2
+        return max(0.0, self.reliability - REACH * self.error) ** 2 / self.together
 
     @property
     def high(self) -> float:
         """The upper end of the value's interval."""
-        return max(0.0, self.reliability + REACH * self.error) ** 2
+        return max(0.0, self.reliability + REACH * self.error) ** 2 / self.together
 
     def weight(self, topic: str | None = None) -> float:
-        """By how much a vote counts, from 0 to 1: the reliability less a standard error."""
+        """By how much a vote counts, from 0 to 1: by the reliability less a standard error."""
+        return min(1.0, self._cautious(topic) / self.together)
+
+    def share(self, topic: str | None = None) -> float:
+        """What a vote tells in votes of a person, from 0 to 1, by the same cautious reliability."""
+        return min(1.0, self._cautious(topic) ** 2 / self.together)
+
+    def pays(self, price: float, topic: str) -> bool:
+        """Whether a vote is worth its price in a topic."""
+        return max(0.0, self.topics.get(topic, self.reliability)) ** 2 / self.together > price
+
+    def _cautious(self, topic: str | None) -> float:
         known = self.reliability if topic is None else self.topics.get(topic, self.reliability)
-        return min(1.0, max(0.0, known - self.error))
+        return max(0.0, known - self.error)
 
 
 def source_worths(votes: AssessorVotes, models: Collection[str]) -> dict[str, SourceWorth]:
@@ -68,39 +84,56 @@ def source_worths(votes: AssessorVotes, models: Collection[str]) -> dict[str, So
     fit = fit_assessors(votes.only(~is_model))
     seen = np.zeros(len(votes.items), dtype=bool)
     seen[votes.i[~is_model]] = seen[votes.j[~is_model]] = True
+    comparable = is_model & seen[votes.i] & seen[votes.j]
+    places = {name: at for at, name in enumerate(votes.assessors)}
+    return {
+        name: _worth(fit, votes.only(comparable & (votes.assessor == places.get(name, -1))))
+        for name in models
+    }
+
+
+def _worth(fit: AssessorModel, votes: AssessorVotes) -> SourceWorth:
+    answer = np.choose(votes.outcome, [1.0, 0.0, -1.0])
     apart, variance = fit.difference(votes.i, votes.j)
-    people = 2 * scipy.special.expit(apart / np.sqrt(1 + np.pi * variance / 8)) - 1
-    comparable = seen[votes.i] & seen[votes.j]
-    worths = {}
-    for name in models:
-        rows = comparable & is_model
-        if name in votes.assessors:
-            worths[name] = _worth(votes, people, rows & (votes.assessor == votes.assessors.index(name)))
-        else:
-            worths[name] = SourceWorth()
-    return worths
-
-
-def _worth(votes: AssessorVotes, people: Floats, rows: Bools) -> SourceWorth:
-    outcome, side = votes.outcome[rows], votes.side[rows].astype(np.float64)
-    answer = np.where(outcome == TIE, 0.0, np.where(outcome == FIRST, 1.0, -1.0))
-    mean = people[rows]
+    chance = scipy.special.expit(apart / np.sqrt(1 + np.pi * variance / 8))
+    mean = 2 * chance - 1
     if not mean.any():
-        return SourceWorth(votes=len(answer))
-    lean = _lean(mean, side, answer)
-    left = answer - lean * side
+        return SourceWorth(votes=len(votes))
+    lean = _lean(mean, votes.side, answer)
+    answer = answer - lean * votes.side
     prior = 1 / SPREAD**2
     known = float(mean @ mean)
-    slope = (float(mean @ left) + prior * BEFOREHAND) / (known + prior)
-    topic = votes.topic[votes.i[rows]]
-    pulls = np.bincount(topic, mean * (left - slope * mean))
+    slope = (float(mean @ answer) + prior * BEFOREHAND) / (known + prior)
+    topic = votes.topic[votes.i]
+    pulls = np.bincount(topic, mean * (answer - slope * mean))
     error = math.sqrt(max(known, float(pulls @ pulls)) + prior) / (known + prior)
     names = {int(at): name for (name, _), at in zip(votes.items, votes.topic.tolist(), strict=True)}
-    by_topic = _by_topic(mean, left, topic, slope)
-    return SourceWorth(slope, error, lean, len(answer), {names[at]: own for at, own in by_topic.items()})
+    by_topic = _by_topic(mean, answer, topic, slope)
+    return SourceWorth(
+        slope,
+        error,
+        lean,
+        len(votes),
+        {names[at]: own for at, own in by_topic.items()},
+        _together(fit, votes, answer - slope * mean, min(1.0, max(0.0, slope)) * 2 * chance * (1 - chance)),
+    )
 
 
-def _lean(mean: Floats, side: Floats, answer: Floats) -> float:
+def _together(fit: AssessorModel, votes: AssessorVotes, left: Floats, steepness: Floats) -> float:
+    """Return how much more what is left of the votes varies, added up by item, than it would by chance; at least 1.
+
+    `steepness` is the change of an answer's mean by an item's strength, which people's votes leave open.
+    """
+    items = len(votes.items)
+
+    def of_items(values: Floats, sign: float = 1.0) -> Floats:
+        return np.bincount(votes.i, values, items) + sign * np.bincount(votes.j, values, items)
+
+    by_chance = of_items(left**2) + (of_items(steepness) * fit.errors) ** 2
+    return max(1.0, float((of_items(left, -1.0) ** 2).sum() / by_chance.sum()))
+
+
+def _lean(mean: Floats, side: Ints, answer: Floats) -> float:
     """Return the left side's lead, beyond what the items explain."""
     columns = np.column_stack([mean, side])
     ridge = np.diag([1 / SPREAD**2, 10.0])

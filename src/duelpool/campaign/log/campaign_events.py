@@ -56,9 +56,10 @@ class CampaignEvent(NamedTuple):
 class ModelSource:
     """What was decided about a model beside people: whether it is asked, and by how much its votes count.
 
-    `value` is what a vote is worth in votes of a person, with an interval, by `votes` that were compared. `weight`
-    counts in topics that `topics` doesn't name. The model isn't asked in topics where it isn't worth its price:
-    `closed`. `propensity` is the chance that a question that it may be asked goes to it, and isn't kept for people.
+    `value` is what a vote is worth in votes of a person, with an interval, by `votes` that were compared. A vote counts
+    `weight` and uses `share` of the budget in topics that `topics` doesn't name, which has both of others. The model
+    isn't asked in topics where it isn't worth its price: `closed`. `propensity` is the chance that a question that it
+    may be asked goes to it, and isn't kept for people.
     """
 
     state: ModelState
@@ -68,22 +69,23 @@ class ModelSource:
     votes: int
     lean: float
     weight: float
+    share: float
     propensity: float
-    topics: Mapping[str, float] = field(default_factory=dict)
+    topics: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     closed: tuple[str, ...] = ()
 
     def weight_in(self, topic: str) -> float:
         """Return by how much a vote counts in a topic; one of a dropped model counts nothing."""
-        return self.topics.get(topic, self.weight)
+        return self.topics[topic][0] if topic in self.topics else self.weight
 
     def share_in(self, topic: str) -> float:
         """Return what a vote uses of the budget of a topic, in judgments of a person: what it tells."""
-        return self.weight_in(topic) ** 2
+        return self.topics[topic][1] if topic in self.topics else self.share
 
     @property
-    def counting(self) -> tuple[float, Mapping[str, float]]:
+    def counting(self) -> tuple[float, float, Mapping[str, tuple[float, float]]]:
         """What the strategies count by."""
-        return self.weight, self.topics
+        return self.weight, self.share, self.topics
 
 
 class ModelSources(NamedTuple):
@@ -188,6 +190,11 @@ def last_models(tx: Reading) -> ModelSources | None:
         for name, each in data["models"].items()
     }
     return ModelSources(found, tuple(data["prices"]), data["judgments"], data["votes"], last.seq)
+
+
+def _source(values: Mapping[str, Any]) -> ModelSource:
+    topics = {name: (weight, share) for name, (weight, share) in values["topics"].items()}
+    return ModelSource(**{**values, "topics": topics, "closed": tuple(values["closed"])})
 
 
 def counts_in(tx: Reading, topic: str) -> tuple[dict[str, float], dict[str, float]]:

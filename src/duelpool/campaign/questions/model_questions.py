@@ -69,7 +69,9 @@ class ModelQuestions:
             if assessor not in campaign_events.models(tx):
                 return None
             found = campaign_events.last_models(tx)
-            nothing = ModelSource("dropped", 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0)  # until something is decided
+            nothing = ModelSource(
+                "dropped", 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, 0.0
+            )  # until something is decided
             return nothing if found is None else found.models.get(assessor, nothing)
 
         return self._store.read(work)

@@ -78,12 +78,10 @@ def decide(worth: SourceWorth, prices: tuple[float, float], before: ModelSource 
     state: ModelState = "tried"
     if worth.votes >= LEAST and worth.high < price:
         state = "dropped"
-    elif worth.weight() ** 2 > price or (
-        before is not None and before.state == "asked" and worth.value > price
-    ):
+    elif worth.share() > price or (before is not None and before.state == "asked" and worth.value > price):
         state = "asked"
-    weight, topics = _weights(worth, before) if state != "dropped" else (0.0, {})
-    unpaid = (name for name, own in worth.topics.items() if max(0.0, own) ** 2 < price)
+    (weight, share), topics = _counting(worth, before) if state != "dropped" else ((0.0, 0.0), {})
+    unpaid = (name for name in worth.topics if not worth.pays(price, name))
     return ModelSource(
         state,
         round(worth.value, 3),
@@ -92,25 +90,29 @@ def decide(worth: SourceWorth, prices: tuple[float, float], before: ModelSource 
         worth.votes,
         round(worth.lean, 3),
         weight,
+        share,
         {"tried": 0.0, "asked": 1 - KEPT, "dropped": 0.0}[state],
         topics,
         tuple(sorted(unpaid)) if state == "asked" else (),
     )
 
 
-def _weights(worth: SourceWorth, before: ModelSource | None) -> tuple[float, Mapping[str, float]]:
-    """Return the weight of a vote, and those of topics that differ; what has hardly changed stays as it was."""
-    weight = round(worth.weight(), 2)
-    if before is not None and abs(before.weight - weight) < _SAME:
-        weight = before.weight
+def _counting(
+    worth: SourceWorth, before: ModelSource | None
+) -> tuple[tuple[float, float], Mapping[str, tuple[float, float]]]:
+    """Return weight and share of a vote, and those of topics that differ; what has hardly changed stays as it was."""
+
+    def settled(topic: str | None, was: tuple[float, float] | None) -> tuple[float, float]:
+        now = round(worth.weight(topic), 2), round(worth.share(topic), 2)
+        return was if was is not None and max(abs(was[0] - now[0]), abs(was[1] - now[1])) < _SAME else now
+
+    common = settled(None, None if before is None else (before.weight, before.share))
     topics = {}
     for name in sorted(worth.topics):
-        own = round(worth.weight(name), 2)
-        was = before.topics.get(name) if before is not None else None
-        own = was if was is not None and abs(was - own) < _SAME else own
-        if abs(own - weight) >= _SAME:
+        own = settled(name, None if before is None else before.topics.get(name))
+        if abs(own[0] - common[0]) >= _SAME:
             topics[name] = own
-    return weight, topics
+    return common, topics
 
 
 def _votes(tx: Reading, models: frozenset[str]) -> int:
