@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -14,7 +15,10 @@ from duelpool.campaign.log import campaign_events
 from duelpool.campaign.log.campaign_events import KEPT, ModelSource
 from duelpool.campaign.questions.model_questions import MODELS_SHARE, TRIAL
 from duelpool.campaign.runners import two_sources
-from duelpool.campaign.runners.judging_session import JudgingSession
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
+from duelpool.campaign.runners.llm_figures import model_figures
+from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
+from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.campaign.runners.two_sources import decide, decisions, refit
 from duelpool.campaign.settings.changes import changed
 from duelpool.cli import app
@@ -22,12 +26,16 @@ from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
 from duelpool.judges.base import Dice
 from duelpool.judges.live import Sheet, SimulatedPerson, TopicJudges
+from duelpool.judges.llm import PROMPTS, Endpoint, parse_address
 from duelpool.preferences.sources import SourceWorth
 from duelpool.records import Answer, Judgment, Outcome, Pool, Topic
 from duelpool.store import Reading, Store, open_store, schema
+from support.campaigns import Knows, make_campaign
+from support.fake_llm import LlmRequest, Provider, says, serving, smaller_is_better
+from support.fake_llm import Model as FakeModel
 from support.stores import BACK_ENDS, new_target
 
-PRICES = {"person_price": 1.0, "model_price": 0.1}
+PRICES: dict[str, Any] = {"person_price": 1.0, "model_price": 0.1}
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -38,11 +46,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 def create(store: Store, topics: int = 3, items: int = 8, **settings: object) -> Campaign:
     names, own = [f"q{at}" for at in range(topics)], tuple(f"d{at}" for at in range(items))
-    values: dict[str, object] = {"strategy": "swissfinals:per_item=5", "required": (), **PRICES, **settings}
+    values: dict[str, Any] = {"strategy": "swissfinals:per_item=5", "required": (), **PRICES, **settings}
     campaign = Campaign.create(
         store,
         "two",
-        Settings(**values),  # type: ignore[arg-type]
+        Settings(**values),
         topics=[Topic(topic, f"What is {topic}?") for topic in names],
         pools=[Pool(topic, own) for topic in names],
     )
@@ -212,6 +220,35 @@ def test_a_coin_costs_people_nothing(tmp_path: Path) -> None:
     assert model <= 0.1 * people / 0.1
 
 
+def larger_is_better(request: LlmRequest) -> str:
+    """Prefer what people don't."""
+    return says("right" if request.parts["left"] < request.parts["right"] else "left", 90)
+
+
+@pytest.mark.parametrize(("model", "state"), [(smaller_is_better, "asked"), (larger_is_better, "dropped")])
+def test_a_session_of_a_model_ends_and_says_why(tmp_path: Path, model: FakeModel, state: str) -> None:
+    with serving(Provider(model=model)) as provider, open_store(tmp_path / "a.db", create=True) as store:
+        pools = dict.fromkeys(("one", "two", "three", "four"), "abcdefgh")
+        campaign = make_campaign(store, pools, strategy="swissfinals:per_item=20", cap=20, **PRICES)
+        endpoint = Endpoint(parse_address(f"{provider.address}/v1", ["localhost"]), "sk-key")
+        judge = LlmJudge.enrol(campaign, "gpt", endpoint, Terms("gpt", PROMPTS["preference"]))
+        first = LlmSession(judge).run()
+        assert (first.judged, first.ended) == (0, "tried")
+        assert first.said == decisions(campaign)[0].said
+        people = ("ann", "bob", "cem")
+        for name in people:
+            campaign.enrol(name, "dedicated")
+        in_turns([JudgingSession(campaign, name, Knows()) for name in people], 90)
+        then = LlmSession(judge).run()
+        assert then.judged > 10
+        assert then.ended == state
+        assert then.said == decisions(campaign)[0].said
+        (figures,) = model_figures(campaign)
+        assert figures.beside_people == decisions(campaign)[0]
+        last = LlmSession(judge).run()
+        assert (last.judged, last.ended, last.said) == (0, state, then.said)
+
+
 # ---- decisions
 
 
@@ -255,11 +292,11 @@ def test_prices_go_together_and_need_a_strategy_that_counts_by_shares() -> None:
     with pytest.raises(BadParameter, match="Only one of the two prices"):
         Settings(person_price=1.0)
     with pytest.raises(BadParameter, match="counts every judgment once"):
-        Settings(strategy="allpairs", **PRICES)  # type: ignore[arg-type]
+        Settings(strategy="allpairs", **PRICES)
     with pytest.raises(BadParameter, match="'spend' doesn't go with prices"):
-        Settings(spend="leaderboard", **PRICES)  # type: ignore[arg-type]
+        Settings(spend="leaderboard", **PRICES)
     with pytest.raises(BadParameter, match="goes with the goal 'best'"):
-        Settings(goal="systems", **PRICES)  # type: ignore[arg-type]
+        Settings(goal="systems", **PRICES)
     with pytest.raises(BadParameter, match="person_price"):
         Settings(person_price=0.0, model_price=1.0)
 

@@ -112,6 +112,19 @@ def test_llm_stops_at_its_budget_and_resumes(folder: Path, provider: Provider) -
     assert provider.number == 40
 
 
+def test_llm_beside_people_waits_for_them(folder: Path, provider: Provider) -> None:
+    make("--strategy", "swissfinals", "--person-price", "0.25", "--model-price", "0.02")
+    out = call("judge", "llm", "c.db", "--url", f"{provider.address}/v1", "--model", "example",
+               "--allow-host", "localhost")[0]  # fmt: skip
+    assert " ".join(out.split()) == (
+        "0 judged. llm-example is to be tried on pairs that people have judged, at 0.08 of a person's price. Start it "
+        "again once people have judged more."
+    )
+    assert provider.number == 0
+    told = call("pool", "r.run", "--person-price", "1", "--dry-run", code=2)[1]
+    assert "'person_price' and 'model_price' go together" in told
+
+
 REFUSED = [
     ((), "No API is named"),
     (("--url", "https://x.org/v1"), "No model is named"),

@@ -8,6 +8,7 @@ import pytest
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
 from duelpool.campaign.runners.llm_session import LlmSession
+from duelpool.campaign.runners.two_sources import decisions
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from support.accessibility import look_with_axe
 from support.browsing import People, Site
@@ -81,3 +82,26 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
     assert told["replies"]["refused"] == 1
     assert 0 < told["flips"]["share"] < 1
     assert "sk-secret" not in got.text() + page.content()
+
+
+@pytest.mark.long
+def test_pages_say_what_was_decided_about_a_model_beside_people(
+    site: Site, people: People, provider: Provider
+) -> None:
+    campaign = managed(
+        site.store, "two sources", strategy="swissfinals:per_item=9", person_price=1.0, model_price=0.1
+    )
+    judge(campaign, 40, ("anna", "ben"))
+    let_judge(campaign, provider, "llm-example")
+    (decision,) = decisions(campaign)
+    assert decision.votes > 0
+    manager = Manager(site, people(), campaign)
+    for place in ("llm", "assessors"):
+        manager.go(place)
+        assert manager.page.inner_text(".beside-people") == decision.said
+        look_with_axe(manager.page, place)
+    got = manager.page.request.get(
+        f"{site.address}/api/v1/campaigns/{campaign.id}/llm",
+        headers={"Authorization": f"Bearer {key_for(site.app, campaign.id)}"},
+    )
+    assert json.loads(got.text())["rows"][0]["beside_people"]["said"] == decision.said
