@@ -14,10 +14,11 @@ from duelpool.arrays import Bools
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.log.campaign_events import KEPT, ModelSource, ModelSources, ModelState
-from duelpool.campaign.runners.weighing import AGAIN, keep_weights, read_named_votes
+from duelpool.campaign.runners.weighing import keep_weights, read_named_votes
 from duelpool.frames import counted
 from duelpool.preferences.assessors import AssessorVotes
 from duelpool.preferences.sources import SourceWorth, source_worths
+from duelpool.preferences.weights import AGAIN
 from duelpool.store import Reading, Writing, holdings, log, schema
 
 LEAST = 20
