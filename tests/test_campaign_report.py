@@ -1,5 +1,6 @@
 """The report on a campaign: complete, safe, and equal to the campaign's figures."""
 
+import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,6 +17,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import Spared, chapters, facts
 from duelpool.cli import app
+from duelpool.cli.output import working
 from duelpool.leaderboard.board import Board, BoardRow
 from duelpool.records import Pool, Topic
 from duelpool.report import Chapter, Fact, Table, html_page
@@ -157,6 +159,29 @@ def test_report_begins_with_the_answer_and_ends_with_definitions(tmp_path: Path)
     page = html_page("t", "", heads, [first, last])
     assert "1 topics" not in page
     assert "1 judgments" not in page
+
+
+def test_best_answers_list_topics_with_judgments_and_count_the_others(tmp_path: Path) -> None:
+    store = tmp_path / "campaign.db"
+    with open_store(store, create=True) as opened:
+        make_campaign(opened, {"one": "abcd", "two": "abcd", "three": "abcd"}, strategy="allpairs")
+    words = ["judge", "simulated", str(store), "--topic", "two", "--limit", "3"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    with open_store(store) as opened:
+        campaign = Campaign.open(opened)
+        (best,) = (each for each in chapters(campaign, Watch(campaign)) if each.title == "Best answers")
+    assert best.words[:2] == ("allpairs asked for 3 judgments in 1 topic.", "2 topics have no judgment yet.")
+    assert len(best.tables[0].rows) == 1
+
+
+def test_long_work_is_named_to_a_person_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal in (False, True):
+        screen = io.StringIO()
+        monkeypatch.setattr(screen, "isatty", lambda terminal=terminal: terminal, raising=False)
+        monkeypatch.setattr("sys.stderr", screen)
+        with working("Counting sheep"):
+            pass
+        assert ("Counting sheep" in screen.getvalue()) == terminal
 
 
 def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Path) -> None:

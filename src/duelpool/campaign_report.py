@@ -263,7 +263,8 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
     best = {item for view in snapshot.topics for item in view.status.best[:3]}
     labels = campaign.read(lambda tx: item_labels(tx, sorted(best)))
     rows: list[tuple[Cell, ...]] = []
-    for topic in snapshot.topic_statuses:
+    begun = [topic for topic in snapshot.topic_statuses if topic.judgments or topic.done]
+    for topic in begun:
         first = str(labels[topic.best[0]]).replace("(…", "(…\u2060") if topic.best else "–"  # one word
         more = f"; {len(topic.best) - 1} more named" if len(topic.best) > 1 else ""
         certain = in_short(topic.certainty) if topic.statement else None
@@ -293,6 +294,8 @@ def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
     ]
     judged = counted(snapshot.total("judgments"), "judgment")
     words = [f"{snapshot.strategy} asked for {judged} in {counted(len(rows), 'topic')}."]
+    if left := len(snapshot.topic_statuses) - len(begun):
+        words.append(f"{counted(left, 'topic')} {'has' if left == 1 else 'have'} no judgment yet.")
     said = [topic for topic in snapshot.topic_statuses if topic.statement]
     if refused := sum(topic.certainty is not None and topic.certainty.by_chance for topic in said):
         words.append(f'The certainty of {counted(refused, "topic")} is "chance". {NOT_FROM_CHANCE}')

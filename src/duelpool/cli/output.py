@@ -56,6 +56,21 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: bar.advance(task, done)
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say on standard error what takes long, with the time so far, while a person looks at it."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        bar.add_task(what, total=None)
+        yield
+
+
 def with_progress(items: Sequence[T], what: str) -> Iterator[T]:
     """Iterate over items with a progress bar."""
     with progress_bar(what, len(items)) as advance:

@@ -10,7 +10,7 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import MEASURES, chapters, facts
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, StoreArgument
-from duelpool.cli.output import tell
+from duelpool.cli.output import tell, working
 from duelpool.files.source import write_lines
 from duelpool.frames import counted
 from duelpool.report import html_page
@@ -42,9 +42,10 @@ def report(
       duelpool report campaign.db -m RR -m nDCG@10 -m ppref
     """
     with opened(store, campaign_name) as campaign:
-        summaries.work_out(campaign)
-        watch = Watch(campaign)
-        sections = chapters(campaign, watch, measure or MEASURES)
+        with working("Working out the best items, then the scores"):
+            summaries.work_out(campaign)
+            watch = Watch(campaign)
+            sections = chapters(campaign, watch, measure or MEASURES)
         page = html_page(
             f"Campaign {campaign.name}",
             "What was found, how sure it is, and what it took.",
