@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -327,6 +328,34 @@ def test_runs_of_a_campaign_are_tested_on_the_same_topics(judged: Path) -> None:
         told = CliRunner().invoke(app, ["evaluate", str(store), *asked[2:], *more])
         assert told.exit_code == 2
         assert problem in told.output
+
+
+@pytest.mark.parametrize(
+    ("options", "of_command"),
+    [
+        (
+            {"test": "again", "baseline": "good", "correction": "holm", "interval": None},
+            "--test again --baseline good --correct holm",
+        ),
+        ({"interval": "again"}, "--ci again"),
+        ({"interval": "again", "expected": True}, "--ci again --expected"),
+        ({"any_time": True, "baseline": "good"}, "--any-time --baseline good"),
+        ({"any_time": True, "bets": "bounded", "level": 0.9}, "--any-time --bets bounded --level 0.9"),
+    ],
+)
+def test_python_tells_the_same_as_the_command(judged: Path, options: dict[str, Any], of_command: str) -> None:
+    told = CliRunner().invoke(app, ["evaluate", str(judged), "-m", "RR", *of_command.split(), "--json"])
+    assert told.exit_code == 0, told.output
+    with duelpool.open(judged) as campaigns:
+        board = campaigns.campaign().leaderboard("RR", **options)
+    assert json.loads(board.text("json")) == json.loads(told.stdout)
+
+
+def test_what_holds_at_every_look_has_intervals_and_tests_of_its_own(judged: Path) -> None:
+    with duelpool.open(judged) as campaigns:
+        for more in ({"expected": True}, {"interval": "again"}, {"test": "again"}, {"until": 1.0}):
+            with pytest.raises(BadParameter, match="of its own"):
+                campaigns.campaign().leaderboard("RR", any_time=True, **more)
 
 
 def test_other_judgings_alone_have_the_same_noise_as_with_expected_scores() -> None:

@@ -16,9 +16,11 @@ from duelpool.campaign.settings.settings import check_names
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.views.status import status as read_status
 from duelpool.campaign.views.summaries import work_out
+from duelpool.comparison import AGAIN, AnytimeMethod, anytime_method
 from duelpool.deciders import read_goal
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import Evaluation
+from duelpool.evaluation.any_time import at_any_time
 from duelpool.evaluation.sources import evaluation_inputs, run_of
 from duelpool.evaluation.systems import SystemBoard
 from duelpool.files import Preferences, Qrels, Run
@@ -100,12 +102,21 @@ class OpenCampaign:
         return self.campaign.answer(question.id, question.assessor, answer)
 
     def leaderboard(
-        self, measures: Any = USUAL_MEASURE, *, expected: bool = False, **options: Any
+        self,
+        measures: Any = USUAL_MEASURE,
+        *,
+        expected: bool = False,
+        any_time: bool = False,
+        bets: AnytimeMethod = "symmetric",
+        **options: Any,
     ) -> Evaluation:
         """Return the runs by a measure, with intervals; options are those of `dp.evaluate`.
 
         With `expected`, rows also have the score that is expected by the truth behind noisy labels, its interval on new
-        topics, and the interval of the mean if the same topics are judged again.
+        topics, and the interval of the mean if the same topics are judged again. `interval="again"` is the latter
+        alone, and `test="again"` tests against the `baseline` on these topics, with labels judged again. With
+        `any_time`, intervals, tests and who could be first hold at every look, over topics that are done, by `bets`
+        that differences are "symmetric" or "bounded".
         """
         if self.campaign.live.goal.of_systems:
             raise BadParameter(
@@ -113,14 +124,23 @@ class OpenCampaign:
                 remedy="Use systems(): they are ranked by votes.",
             )
         options.setdefault("interval", "t")
-        if expected and options.get("until") is not None:
+        if any_time:
+            return self._at_any_time(measures, expected, bets, options)
+        asked = (("test", options.get("test")), ("interval", options["interval"]))
+        parts: list[Any] = [part for part, how in asked if how == AGAIN] + ["expected"] * expected
+        if not parts:
+            return scoring.leaderboard(self.campaign, measures, **options)
+        if options.get("until") is not None:
             raise BadParameter(
-                "Expected scores are those of all judgments so far.",
-                remedy="Leave out `until` or `expected`.",
+                "The noise of labels is known of all judgments so far.",
+                remedy='Leave out `until`; or leave out `expected` and "again".',
             )
-        evaluation = scoring.leaderboard(self.campaign, measures, **options)
-        if not expected:
-            return evaluation
+        plain = {
+            **options,
+            **({"test": "t", "baseline": None} if "test" in parts else {}),
+            **({"interval": None} if "interval" in parts else {}),
+        }
+        evaluation = scoring.leaderboard(self.campaign, measures, **plain)
         from duelpool.leaderboard.noise import with_label_noise  # here, for it loads much of scipy
 
         runs = options.get("runs")
@@ -130,10 +150,30 @@ class OpenCampaign:
             scoring.runs_of(self.campaign)
             if runs is None
             else [run_of(each) for each in evaluation_inputs([], runs).runs],
+            parts,
+            baseline=options.get("baseline"),
+            correction=options.get("correction", "none"),
             level=options.get("level", 0.95),
             weights=options.get("weights") or scoring.topic_weights(self.campaign),
             seed=options.get("seed", 0),
         )
+
+    def _at_any_time(
+        self, measures: Any, expected: bool, bets: AnytimeMethod, options: dict[str, Any]
+    ) -> Evaluation:
+        own = {name: options.pop(name) for name in ("baseline", "correction", "level") if name in options}
+        interval = options.pop("interval")
+        if expected or interval != "t" or options.get("test") or options.get("until") is not None:
+            raise BadParameter(
+                "`any_time` makes intervals and tests of its own.",
+                remedy="Leave out `expected`, `interval`, `test` and `until`; or leave out `any_time`.",
+            )
+        known = self.gate_topics()
+        judged = {topic for truth in self.truths() for topic in truth.frame["topic"].unique()}
+        done = judged - set(known["open_topics"])
+        topics = [topic for topic in options.pop("topics", None) or sorted(done) if topic in done]
+        evaluation = scoring.leaderboard(self.campaign, measures, topics=topics, **options)
+        return at_any_time(evaluation, known["order"], bets=anytime_method(bets), **own)
 
     def systems(self, criterion: str | None = None) -> SystemBoard:
         """Return the systems ranked by the votes between their answers, where systems compete."""
