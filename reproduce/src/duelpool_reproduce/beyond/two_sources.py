@@ -54,7 +54,7 @@ LEVEL = 0.5
 
 MOST_ON_DEEP, LEAST_SAVED_ON_CAST = 150, 0.25
 
-WHY_LESS = "The model's scores tell the good from the rest, but hardly the best from the second best."
+WHY_LESS = "The model saves where judgments are scarce, and less towards higher found-rates. Why is open."
 
 RIGHT = 0.7
 _ANSWERS = 100  # of each other topic, from which the weight is learnt

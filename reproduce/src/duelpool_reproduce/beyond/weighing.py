@@ -303,7 +303,7 @@ class CrowdResult:
             value,
             error=error if few else None,
             part=f"Found with weights less found without, {len(self.trials)} campaigns",
-            why=f"{value:+.4f}±{error:.4f}, and {wanted:g} standard errors are asked. More campaigns would tell.",
+            why=f"{value:+.4f}±{error:.4f}, and {wanted:g} standard errors are asked.",
             digits=4,
             kind="bar",
             whole=1,
