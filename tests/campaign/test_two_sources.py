@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.log import campaign_events
-from duelpool.campaign.log.campaign_events import KEPT, ModelSource
-from duelpool.campaign.questions.model_questions import MODELS_SHARE, TRIAL
+from duelpool.campaign.log.campaign_events import KEPT, ModelSource, ModelSources
+from duelpool.campaign.questions.model_questions import MODELS_SHARE, TRIAL, ModelQuestions
 from duelpool.campaign.runners import two_sources
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.runners.llm_figures import model_figures
@@ -28,7 +28,7 @@ from duelpool.judges.base import Dice
 from duelpool.judges.live import Sheet, SimulatedPerson, TopicJudges
 from duelpool.judges.llm import PROMPTS, Endpoint, parse_address
 from duelpool.preferences.sources import SourceWorth
-from duelpool.records import Answer, Judgment, Outcome, Pool, Topic
+from duelpool.records import Answer, Judgment, Outcome, Pool, Proposal, Topic
 from duelpool.store import Reading, Store, open_store, schema
 from support.campaigns import Knows, make_campaign
 from support.fake_llm import LlmRequest, Provider, says, serving, smaller_is_better
@@ -200,6 +200,8 @@ def test_a_good_model_is_asked_and_people_judge_less(tmp_path: Path) -> None:
             for topic in campaign.live.heads():
                 own = [each for each in campaign.judgments(topic) if each.assessor == "gpt"]
                 assert len({each.pair for each in own}) == len(own)
+                models = ModelQuestions(campaign.own_store, campaign.settings, campaign.live)
+                assert all(models.for_model(topic, Proposal(each.pair)) for each in own if each.phase)
                 used = len(own) * source.models["gpt"].share_in(topic)
                 assert used <= MODELS_SHARE * 40 + 8  # shares were smaller while it was tried
             again = Campaign.open(store)
@@ -208,6 +210,22 @@ def test_a_good_model_is_asked_and_people_judge_less(tmp_path: Path) -> None:
     people, beside = counts[None][0], counts[0.9][0]
     assert people == 6 * 40
     assert beside < 0.85 * people
+
+
+def test_models_use_at_most_half_of_the_budget_of_a_topic(store: Store) -> None:
+    campaign = create(store, 1, strategy="swissfinals:per_item=2")
+    campaign.enrol("gpt", "llm")
+    asked = ModelSource("asked", 0.6, 0.5, 0.7, 99, 0.0, 0.8, 0.6, 0.9)
+    campaign.write(
+        lambda tx: campaign_events.append_models(tx, ModelSources({"gpt": asked}, (1.0, 0.1), 0, 99))
+    )
+    judges = TopicJudges(make_judges("bt:sd=2"), campaign.live.items, 1)
+    model = JudgingSession(campaign, "gpt", Model(judges, 0.9))
+    while model.once():
+        pass
+    assert model.tally.judged == 13  # of .6 each, and the budget is 16
+    campaign.enrol("ann", "dedicated")
+    assert campaign.next_question("ann") is not None
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from duelpool.preferences.assessors import AssessorVotes
-from duelpool.preferences.sources import BEFOREHAND, SPREAD, SourceWorth, source_worths
+from duelpool.preferences.sources import BEFOREHAND, SPREAD, SourceWorth, _by_topic, source_worths
 
 TOPICS, ITEMS = 12, 8
 
@@ -114,3 +114,27 @@ def test_without_votes_of_people_nothing_is_learnt() -> None:
     assert alone.weight() == 0
     drawn = votes(4, reliability=1.0, of_model=0)
     assert source_worths(drawn, {"model"})["model"] == SourceWorth()
+
+
+def test_of_people_who_contradict_each_other_nothing_is_learnt() -> None:
+    rows = [
+        (f"t{topic}", "a", "b", share, name)
+        for topic in range(4)
+        for share, name in (
+            (1.0, "p0"),
+            (0.0, "p1"),
+            (1.0, "p2"),
+            (0.0, "p3"),
+            (1.0, "model"),
+            (0.5, "model"),
+        )
+    ]
+    topics, first, second, shares, assessors = zip(*rows, strict=True)
+    drawn = AssessorVotes.of(topics=topics, first=first, second=second, shares=shares, assessors=assessors)
+    found = source_worths(drawn, {"model"})["model"]
+    assert found.reliability == pytest.approx(BEFOREHAND, abs=0.05)
+    assert found.error == pytest.approx(SPREAD, abs=0.05)
+    assert not found.topics
+    assert found.weight() == pytest.approx(0, abs=0.1)
+    faint = np.full(4, 1e-5)  # what people's votes say where they hardly differ: no topic tells anything
+    assert _by_topic(faint, np.ones(4), np.arange(4), 0.5) == {}

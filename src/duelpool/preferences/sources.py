@@ -130,7 +130,7 @@ def _together(fit: AssessorModel, votes: AssessorVotes, left: Floats, steepness:
         return np.bincount(votes.i, values, items) + sign * np.bincount(votes.j, values, items)
 
     by_chance = of_items(left**2) + (of_items(steepness) * fit.errors) ** 2
-    return max(1.0, float((of_items(left, -1.0) ** 2).sum() / by_chance.sum()))
+    return max(1.0, float((of_items(left, -1.0) ** 2).sum() / max(by_chance.sum(), 1e-12)))
 
 
 def _lean(mean: Floats, side: Ints, answer: Floats) -> float:
@@ -145,11 +145,13 @@ def _by_topic(mean: Floats, answer: Floats, topic: Ints, slope: float) -> dict[i
     """Return the slope of each topic, pooled with that of all; empty where topics don't differ beyond chance."""
     information = np.bincount(topic, mean**2)
     asked = np.flatnonzero(information > 1e-6)
+    if len(asked) < 2:
+        return {}
     information = information[asked]
     own = np.bincount(topic, mean * answer)[asked] / information
     beyond = float(information @ (own - slope) ** 2) - (len(asked) - 1)
     spare = information.sum() - (information @ information) / information.sum()
-    if len(asked) < 2 or beyond <= 0 or spare <= 0:
+    if beyond <= 0 or spare <= 0:
         return {}
     between = beyond / spare  # the variance over topics, by DerSimonian and Laird
     share = information * between / (1 + information * between)
