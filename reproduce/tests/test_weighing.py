@@ -38,10 +38,13 @@ def test_nobody_judges_a_pair_twice_and_assignments_take_three_of_a_topic() -> N
 
 
 def test_who_fails_test_pairs_is_excluded_and_most_guessers_are() -> None:
-    campaign = campaign_of(Crowd(0.5), topics=6)
+    campaign = campaign_of(Crowd(0.5, tests=1), topics=6)
     left = {each.assessor for judgments in campaign.counted.values() for each in judgments}
     assert campaign.guessed
     assert len(left & campaign.guessed) < 0.3 * len(campaign.guessed)
+    assert all(campaign.tests[name][0] >= 0.75 * campaign.tests[name][1] for name in left)
+    failed = {name for name, (passed, seen) in campaign.tests.items() if passed < 0.75 * seen}
+    assert any(campaign.tests[name][1] > 1 for name in failed)  # some of them after judgments that counted
     careful = campaign_of(Crowd(0.0))
     assert not careful.guessed
 

@@ -102,7 +102,7 @@ class CrowdCampaign:
         self.weights: dict[str, float] = {}
         self.counted: dict[str, list[Judgment]] = {topic: [] for topic in judges}
         self.guessed: set[str] = set()  # people who guess
-        self._tests: dict[str, tuple[int, int]] = {}
+        self.tests: dict[str, tuple[int, int]] = {}  # passed and answered, by person
         self._weighed_at = 0
         self._dice = Dice(seed, "weighing", "people")
         self._strategies = {topic: self._made(topic) for topic in judges}
@@ -145,7 +145,7 @@ class CrowdCampaign:
                 passed += not guesses or self._dice.roll(f"test\x1f{name}\x1f{turn}\x1f{test}") < 0.5
             tests += self.crowd.tests
             if tests:
-                self._tests[name] = passed, tests
+                self.tests[name] = passed, tests
             if passed < PASSED * tests:
                 self._exclude(name)
                 return True
@@ -199,7 +199,7 @@ class CrowdCampaign:
             assessors=[each.assessor for each in votes],
             sides=[1] * len(votes),
         )
-        self.weights = fitted_weights(table, self._tests, before)
+        self.weights = fitted_weights(table, self.tests, before)
         changed = {
             name
             for name in before.keys() | self.weights.keys()
