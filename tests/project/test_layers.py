@@ -15,7 +15,18 @@ import duelpool_reproduce
 SOURCE = Path(duelpool.__file__).parent
 REPRODUCE = Path(duelpool_reproduce.__file__).parent
 
-GROUND = ("errors", "durable", "plugins", "seeds", "arrays", "background", "shares", "frames", "labels", "records")
+GROUND = (
+    "errors",
+    "durable",
+    "plugins",
+    "seeds",
+    "arrays",
+    "background",
+    "shares",
+    "frames",
+    "labels",
+    "records",
+)
 # From the lowest up: a package imports only those named here, all of which are above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),

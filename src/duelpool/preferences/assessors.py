@@ -33,10 +33,8 @@ FEW = 3
 """Assessors: with fewer, reliabilities can't be told from strengths."""
 
 _ROUNDS = 80
-_CLOSE, _SMALL = (
-    0.006,
-    0.2,
-)  # a smaller change of all spreads, relative to the spread and a small one, ends the fit
+# a smaller change of all spreads, relative to the spread and a small one, ends the fit
+_CLOSE, _SMALL = 0.006, 0.2
 _SOON = 4
 _FURTHER = 1.7  # steps of the spreads, which would be slow otherwise
 _LEAST = 1e-4  # the smallest variance of a spread
@@ -205,7 +203,6 @@ def fit_assessors(votes: AssessorVotes) -> AssessorModel:
     for rounds in range(1, _ROUNDS + 1):
         give_way()
         fit.improve_strengths()
-        give_way()
         fit.improve_figures()
         fit.improve_spreads()
         spreads = np.sqrt(fit.variances)
@@ -224,9 +221,8 @@ class _AssessorFit:
         self.counts = np.bincount(votes.assessor, minlength=people)
         self.seen = self.counts > 0
         tied = float(np.mean(votes.outcome == TIE))
-        self.free = np.array(
-            [int(self.seen.sum()) >= FEW, bool(votes.side.any()), 0 < tied < 1]
-        )  # the figures that are fitted
+        # the figures that are fitted
+        self.free = np.array([int(self.seen.sum()) >= FEW, bool(votes.side.any()), 0 < tied < 1])
         self.variances = np.array(_START)
         self.centre = np.array([1.0, 0.0, np.log(2 * tied / (1 - tied)) if self.free[TIES] else -np.inf])
         self.figures = np.tile(self.centre, (people, 1))
