@@ -199,6 +199,9 @@ class Agreements:
     def _looked(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> Looked:
         with locked(self._lock):
             signs = self._signs()
+            last = self._last.get(asked)
+            if last is not None and last[0] == signs.key:
+                return last[1]
             votes = self._up_to_date(signs)
             if asked not in self._found:
                 some = votes.of_criterion(asked[1]) if asked[1] else votes

@@ -172,7 +172,7 @@ def test_limits_keep_no_address_and_no_name(target: str) -> None:
         assert client.get(f"/api/v1/campaigns/{campaign}", headers=forged).status_code == 403
         kept = everything(app)["limit_count"]
         assert len(kept) == 4  # two names, the address for passwords and for keys
-        assert not re.search("203|ida|mallory", repr([row[0] for row in kept]))
+        assert not re.search(r"203\.0|ida|mallory", repr([row[0] for row in kept]))
 
 
 def test_counts_and_their_keys_go_when_their_time_is_over(target: str) -> None:

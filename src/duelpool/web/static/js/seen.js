@@ -4,7 +4,6 @@ export const NARROW = "(max-width: 47.99em)";
 
 export class Seen {
   #panes = [];
-  #foot = null;
   #seen = new Set();
   #changed;
   #narrow = matchMedia(NARROW);
@@ -12,14 +11,13 @@ export class Seen {
 
   constructor(changed) {
     this.#changed = changed;
-    this.#narrow.addEventListener("change", () => this.watch(this.#panes, this.#foot)); // another layout: look again
+    this.#narrow.addEventListener("change", () => changed());
   }
 
   // Observe these panes from now on and forget what was seen before.
   watch(panes, foot) {
     this.#observer?.disconnect();
     this.#panes = [...panes];
-    this.#foot = foot;
     this.#seen.clear();
     const covered = foot ? Math.min(foot.offsetHeight, innerHeight / 2) : 0;
     this.#observer = new IntersectionObserver((entries) => this.#look(entries), {
@@ -34,7 +32,6 @@ export class Seen {
   #look(entries) {
     const before = this.#seen.size;
     for (const { target, intersectionRatio, intersectionRect, rootBounds } of entries) {
-      if (!intersectionRect.height) continue;
       if (intersectionRatio >= 0.6 || intersectionRect.height >= 0.5 * (rootBounds?.height ?? innerHeight)) this.#seen.add(target);
     }
     if (this.#seen.size !== before) this.#changed();
