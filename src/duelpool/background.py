@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-PATIENCE = 0.05
+PATIENCE = 0.25
 """Seconds that a step waits for the answers at most, so that the work goes on however many requests come."""
 
 

@@ -119,6 +119,7 @@ class PossibleTruths:
 
     def normal_scores(self, scores: Floats) -> Floats:
         """Return the normal scores of the items' ranks by their scores in runs, a row per run, 0 on average."""
+        give_way()
         ranks = scipy.stats.rankdata(-scores, axis=1)
         normal = scipy.special.ndtri((len(self.items) - ranks + 0.5) / len(self.items))
         return np.asarray(normal - normal.mean(axis=1, keepdims=True), dtype=np.float64)
@@ -275,6 +276,7 @@ def knowledge_of(topics: Sequence[PossibleTruths], scores: Sequence[Floats]) -> 
         first[at, places[at]], second[at, places[at]] = topic.slope_evidence(own)
     slopes, shares, weights = np.zeros(runs), np.full((count, runs), 1 / count), evidence
     for _ in range(_STEPS):
+        give_way()
         logs = evidence + np.log(shares) + slopes * first - slopes**2 * second / 2
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)

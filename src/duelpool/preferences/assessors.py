@@ -203,6 +203,7 @@ def fit_assessors(votes: AssessorVotes) -> AssessorModel:
     for rounds in range(1, _ROUNDS + 1):
         give_way()
         fit.improve_strengths()
+        give_way()
         fit.improve_figures()
         fit.improve_spreads()
         spreads = np.sqrt(fit.variances)
