@@ -1,12 +1,14 @@
 """Work in the background gives way to answers, and to nobody else."""
 
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 
 from duelpool import background
-from duelpool.background import answering, give_way, locked, start_in_background
+from duelpool.background import answering, give_way, keep_for_long, locked, start_in_background
 
 
 def test_work_in_the_background_waits_until_all_answers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,3 +76,21 @@ def test_an_answer_that_fails_is_no_longer_being_made(monkeypatch: pytest.Monkey
     started = time.monotonic()
     start_in_background(give_way).join()
     assert time.monotonic() - started < background.PATIENCE
+
+
+class _Ring:
+    """Holds itself, so that only the garbage collector frees it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_is_kept_for_long_is_not_collected_and_what_nobody_holds_is_not_kept() -> None:
+    dropped, held = weakref.ref(_Ring()), _Ring()
+    try:
+        keep_for_long()
+        assert dropped() is None
+        assert not any(each is held for each in gc.get_objects())  # those that a collection looks at
+    finally:
+        gc.unfreeze()
+    assert any(each is held for each in gc.get_objects())

@@ -3,6 +3,7 @@
 Threads of Python share one interpreter, so a thread that computes for a minute slows every answer meanwhile.
 """
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,6 +71,15 @@ def give_way() -> None:
     if _answers.count and getattr(_thread, "is_background", False):
         with _answers.none:
             _answers.none.wait_for(lambda: not _answers.count, PATIENCE)
+
+
+def keep_for_long() -> None:
+    """Leave all that is in memory now out of later garbage collections: for what was read once and stays.
+
+    A full collection looks at every object and stops every thread meanwhile.
+    """
+    gc.collect(1)  # the young ones: what nobody holds would stay for ever
+    gc.freeze()
 
 
 def start_in_background(work: Callable[..., object], *arguments: Any) -> threading.Thread:

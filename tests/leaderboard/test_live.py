@@ -17,6 +17,7 @@ from duelpool.campaign.views.tally import pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound, Watch
 from duelpool.errors import UnknownName
 from duelpool.files import Run
+from duelpool.leaderboard import live as live_module
 from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.live_noise import LiveNoise, MakeFigures, SlowFigures
 from duelpool.leaderboard.noise import with_label_noise
@@ -216,6 +217,7 @@ def test_previews_say_what_an_action_does_and_change_nothing(store: Store) -> No
 def test_history_equals_the_leaderboard_as_of_each_time(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(live_module, "_TOPICS_AT_ONCE", 1)
     campaign = letters(store, cap=2)
     clock = [1_000_000.0]
     monkeypatch.setattr(type(store.database), "now", lambda self, connection: clock[0])

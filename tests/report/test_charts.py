@@ -16,6 +16,7 @@ from duelpool.leaderboard.charts import board_chart, history_chart, history_tabl
 from duelpool.leaderboard.live import History, Point
 from duelpool.report import Chapter, charts, html_page
 from duelpool.report.charts import (
+    Chart,
     ChartRow,
     Mark,
     apart,
@@ -195,3 +196,19 @@ def test_colours_of_the_first_eight_do_not_move_with_their_ranks() -> None:
     one = charts.colours(["b", "a", "c"])
     assert one == charts.colours(["c", "b", "a"]) == {"a": "c0", "b": "c1", "c": "c2"}
     assert charts.colours(RUNS)[RUNS[8]] == "rest"
+
+
+def _whiskers(drawn: dict[str, Chart]) -> dict[str, tuple[float, float]]:
+    found = {
+        name: re.search(r'whisker [^>]*x1="([\d.]+)" x2="([\d.]+)"', each) for name, each in drawn.items()
+    }
+    return {name: (float(at[1]), float(at[2])) for name, at in found.items() if at}
+
+
+def test_small_drawings_cut_off_no_interval_but_one_that_would_make_all_others_tiny() -> None:
+    marks = {f"run {at}": [Mark(0.5 - at / 100, 0.3 - at / 100, 0.7 - at / 100)] for at in range(20)}
+    ends = _whiskers(strips(marks, 0.4))
+    assert len({low for low, _ in ends.values()}) == len({high for _, high in ends.values()}) == 20
+    wide = _whiskers(strips({**marks, "wide": [Mark(0.4, -9, 9)]}, 0.4))
+    assert wide["run 5"][1] - wide["run 5"][0] > 40
+    assert wide["wide"][1] - wide["wide"][0] < 160

@@ -10,7 +10,7 @@ from duelpool.agreements.statistics import find_all
 from duelpool.agreements.system_orders import GroupedVote, by_judges
 from duelpool.agreements.verdict import verdict
 from duelpool.agreements.votes import Feedback, TestRecord, Votes
-from duelpool.background import locked, start_in_background
+from duelpool.background import give_way, locked, start_in_background
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.many_topics import rows_by_topic
 from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_topics
@@ -75,6 +75,7 @@ def _votes_by_topic(
     counts = read_counted_topics(tx, topics)
     found = []
     for topic, rows in rows_by_topic(tx, topics):
+        give_way()
         lines = (log.line_of(row) for row in rows if places is None or row.seq <= places[topic])
         found.append(_topic_votes(lines, counts[topic], kinds, better))
     return found

@@ -42,7 +42,7 @@ def context_table(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         (str(each.kind), each.judgments, each.with_context, each.uses, each.uses / each.topics)
         for each in use.by_kind
     )
-    notes = ["uses a topic: per assessor and topic."]
+    notes = ["Uses a topic: per assessor and topic."]
     if use.test is not None:
         found = use.test.few or f"p = {use.test.p:.4f}, over {use.test.over}"
         notes.append(f"Test that all kinds use it alike: {found}.")

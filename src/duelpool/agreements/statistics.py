@@ -111,9 +111,9 @@ def _summary(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         *("alpha", "alpha low", "alpha high", "Fleiss' kappa", "transitive", "left"),
     )
     notes = [
-        "units: pairs (or items) with two votes or more; agreement: the share of pairs of votes on one unit "
+        "Units: pairs (or items) with two votes or more; agreement: the share of pairs of votes on one unit "
         "that are the same, with 'definitely' pooled into plain.",
-        f"alpha: Krippendorff's, nominal for preferences and ordinal for grades. {_over(votes, options)}",
+        f"Alpha: Krippendorff's, nominal for preferences and ordinal for grades. {_over(votes, options)}",
     ]
     if votes.unanswered:
         notes.append(
@@ -263,7 +263,7 @@ def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     left = len(rows) - len(shown)
     more = (f"Not shown: {counted(left, 'assessor')} with fewer votes.",) if left else ()
     return Table(columns, tuple(shown)), (
-        "agrees: with the votes of others on the same pair or item; with self: on repeated ones.",
+        "Agrees: with the votes of others on the same pair or item; with self: on repeated ones.",
         *more,
     )
 
@@ -350,8 +350,8 @@ def _groups(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         *("kappa", "majorities", "decided"),
     )
     return Table(columns, tuple(rows), keys=2), (
-        "compared: pairs of a vote of one group and a vote of the other on the same unit.",
-        "majorities: units where most of each group say the same, of those where both have a majority.",
+        "Compared: pairs of a vote of one group and a vote of the other on the same unit.",
+        "Majorities: units where most of each group say the same, of those where both have a majority.",
     )
 
 

@@ -79,9 +79,9 @@ def worth_table(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         rows.append((each.assessor, each.votes, each.value, each.low, each.high, *leans, in_words(each)))
     left = len(known) - len(rows)
     notes = [
-        "worth: how many votes of an average assessor a vote equals, with a 95 % interval; 0 is a guess. "
+        "Worth: how many votes of an average assessor a vote equals, with a 95 % interval; 0 is a guess. "
         "The least first.",
-        "left: how often an assessor takes the left one of two equal items.",
+        "Left: how often an assessor takes the left one of two equal items.",
         "From a model of the votes: strengths of items; reliability, lean and ties of assessors, partly pooled.",
     ]
     if left:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.background import give_way
+from duelpool.background import give_way, locked, start_in_background
 from duelpool.campaign.log.many_topics import line_times
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.log.topic_cache import TopicCache
@@ -39,6 +39,8 @@ POINTS = 16
 
 SLOW_POINTS = 5
 """The same where results take long: each point takes one of every topic."""
+
+_TOPICS_AT_ONCE = 500  # are scored, then requests have their turn
 
 AT_ONCE = 3000
 """The history of a log with up to this many lines is worked out at once; that of a longer one in a thread."""
@@ -78,7 +80,7 @@ class _Scores:
     """The scores by one measure: a value per run and topic. Its lock is held while some are worked out."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.values: TopicCache[Floats] = TopicCache()
         self.known = False  # worked out once
 
@@ -119,8 +121,7 @@ class LiveLeaderboard:
             if not self._runs or lines <= AT_ONCE or self._of_measure(name).known:
                 return True
             if self._scoring is None or not self._scoring.is_alive():
-                self._scoring = threading.Thread(target=self._score_in_thread, args=(name,), daemon=True)
-                self._scoring.start()
+                self._scoring = start_in_background(self._score_in_thread, name)
             return False
 
     def _score_in_thread(self, measure: str) -> None:
@@ -141,7 +142,7 @@ class LiveLeaderboard:
         with self._lock:
             self._read_runs()
             snapshot, runs, scores = self._look(), self._runs, self._of_measure(str(chosen))
-        with scores.lock:  # those of other measures go on meanwhile
+        with locked(scores.lock):  # those of other measures go on meanwhile
             return self._once(
                 ("table", str(chosen)), snapshot, lambda: self._scored(chosen, snapshot, runs, scores)
             )
@@ -366,9 +367,7 @@ class LiveLeaderboard:
         with self._lock:
             running = self._working.get(measure)
             if running is None or not running.is_alive():
-                thread = threading.Thread(target=self._look_back, args=(measure, times), daemon=True)
-                self._working[measure] = thread
-                thread.start()
+                self._working[measure] = start_in_background(self._look_back, measure, times)
 
     def _look_back(self, measure: str, times: Sequence[float]) -> None:
         """Replay every topic once, stop at each time, and score the topics that changed since the time before."""
@@ -377,6 +376,7 @@ class LiveLeaderboard:
         then: list[dict[str, LabelledTopic]] = [{} for _ in times]
         for view in self.watch.look().topics:
             topic = view.status.topic
+            give_way()
             lines = self.watch.state_of(topic, lambda state: list(state.lines))
             for at, labelled in enumerate(labelled_at(self.watch, topic, lines, times)):
                 then[at][topic] = labelled
@@ -429,8 +429,17 @@ class LiveLeaderboard:
         self, measure: Measure, topics: Mapping[str, LabelledTopic], runs: Sequence[RunByTopic]
     ) -> dict[str, Floats]:
         """Return a value per run for each of these topics."""
-        if not topics:
-            return {}
+        values: dict[str, Floats] = {}
+        names = list(topics)
+        for at in range(0, len(names), _TOPICS_AT_ONCE):
+            give_way()
+            some = {topic: topics[topic] for topic in names[at : at + _TOPICS_AT_ONCE]}
+            values.update(self._score_some(measure, some, runs))
+        return values
+
+    def _score_some(
+        self, measure: Measure, topics: Mapping[str, LabelledTopic], runs: Sequence[RunByTopic]
+    ) -> dict[str, Floats]:
         duplicates = self.watch.campaign.read(lambda tx: duplicates_of(tx, topics))
         judged = [judgment for labelled in topics.values() for judgment in labelled.judged]
         preferences = Preferences.from_judgments(judged)

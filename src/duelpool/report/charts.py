@@ -24,7 +24,7 @@ _TIP = 212  # width of the box that shows a point's values
 _STRIP = 160
 _UNLIMITED = (-math.inf, math.inf)
 SHARES = (0.0, 1.0)
-OUTLIERS = 0.1  # the share of intervals that may be wider than a chart without limits shows
+OUTLIERS = 0.1  # the share of intervals whose ends a chart without limits may cut off
 
 
 class Chart(str):
@@ -104,12 +104,17 @@ def ticks(low: float, high: float, limits: tuple[float, float] = _UNLIMITED) -> 
 
 
 def _reach(marks: Sequence[Mark], middle: float | None, outliers: float) -> tuple[float, float]:
-    """Return the range that a chart shows: all values, and all intervals but a share of the widest."""
+    """Return the range that a chart shows: all intervals, or all values and most intervals.
+
+    A share of the ends is left out where a chart with all of them would be more than twice as wide.
+    """
     lows = sorted(mark.value if mark.low is None else mark.low for mark in marks)
     highs = sorted(mark.value if mark.high is None else mark.high for mark in marks)
     few = int(len(marks) * outliers)
     values = [mark.value for mark in marks] + ([] if middle is None else [middle])
-    return min(lows[few], *values), max(highs[-1 - few], *values)
+    low, high = min(lows[few], *values), max(highs[-1 - few], *values)
+    lowest, highest = min(lows[0], low), max(highs[-1], high)
+    return (lowest, highest) if highest - lowest <= 2 * (high - low) else (low, high)
 
 
 def _within(value: float, limits: tuple[float, float]) -> float:

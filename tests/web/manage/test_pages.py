@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import Connection, insert
 from starlette.testclient import TestClient
 
+from duelpool.campaign.settings import CHANGEABLE
 from duelpool.store import open_store, schema
 from duelpool.web.server.guard import CSP
 from duelpool.web.templating import TEMPLATES
@@ -94,6 +95,13 @@ def test_overview_counts_assessors_who_judged_and_no_share_of_a_few_choices(app:
 def test_pay_is_a_column_for_a_crowd_alone(app: FastAPI) -> None:
     campaign = ids(app)["rows"]
     assert 'data-is="Pay"' not in person(app, campaign).get(f"/manage/{campaign}/assessors").text
+
+
+def test_every_setting_that_can_change_has_its_input(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    text = person(app, campaign).get(f"/manage/{campaign}/settings").text
+    form = text[text.index('id="change"') :]
+    assert [name for name in CHANGEABLE if not re.search(rf' name="{name}[-"]', form)] == []
 
 
 def test_whole_numbers_of_settings_have_no_decimals(app: FastAPI) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import FilePayload, Page
@@ -423,6 +424,12 @@ SEND = """([action, values]) => {
 }"""
 
 
+def send(page: Page, address: str, values: dict[str, Any]) -> None:
+    """Send a form of our own, and wait for the page that answers."""
+    with page.expect_navigation():
+        page.evaluate(SEND, [address, values])
+
+
 def _takes(name: str) -> bool:
     """Return whether a setting accepts a text with every payload in it."""
     try:
@@ -453,18 +460,18 @@ def test_every_setting_is_refused_or_shown_literally(site: Site, people: People)
         assert page.locator(f"#change [name^={name}-]" if ticks else f"#change [name={name}]").count(), name
         if name not in taken and name not in ticked:
             values = {"form_key": form_key, name: f"{ALL[:90]} {ALL}"}
-            page.evaluate(SEND, [address, values])
+            send(page, address, values)
             page.wait_for_selector("#alarm")
             assert page.inner_text("#alarm strong"), name
     # codes that a panel would have to take
     values = {"form_key": form_key, "panel": "generic", "completion_code": ALL}
-    page.evaluate(SEND, [address, values])
+    send(page, address, values)
     page.wait_for_selector("#alarm")
     assert _plain(page.inner_text("#alarm")).startswith(f"'completion_code' can't be '{_plain(ALL)[:60]}")
     boxes = dict.fromkeys(ticked, ALL) | {f"steps-{step}": "yes" for step in STEPS}
     texts = {name: json.dumps(RECORDS[name]) if name in RECORDS else ALL for name in taken}
     assert Campaign.open(site.store, campaign.id).settings == campaign.settings
-    page.evaluate(SEND, [address, {"form_key": form_key, "boxes": "yes", **boxes, **texts}])
+    send(page, address, {"form_key": form_key, "boxes": "yes", **boxes, **texts})
     page.wait_for_selector("#sure")
     for name in taken:
         then = page.locator(f"#changed-{name} ~ dl .written").nth(1)
@@ -504,8 +511,7 @@ def test_every_option_of_a_draft_is_refused_or_shown_literally(
         if Options.model_fields[name].annotation is bool:
             continue  # a box is ticked or it isn't
         text = ALL if name in {"consent", "guidelines"} else ALL[:190]
-        with page.expect_navigation():
-            page.evaluate(SEND, [f"{base}/options", {"form_key": form_key, "step": step, name: text}])
+        send(page, f"{base}/options", {"form_key": form_key, "step": step, name: text})
         if page.locator("#alarm, #trouble").count():
             assert page.locator("#alarm strong, #trouble strong").inner_text(), name
         else:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import select
 
+from duelpool.background import give_way
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import campaign_events
 from duelpool.campaign.log.replay import read_uncounted
@@ -20,6 +21,8 @@ from duelpool.store import Reading, Writing, holdings, log, schema
 
 MOST = 200_000
 """Votes that the model is fitted to; of more than that, the latest."""
+
+_ROWS_AT_ONCE = 1000  # then requests have their turn
 
 REFITTED = "refitted"
 OFF = "no longer weighed"
@@ -95,7 +98,9 @@ def read_named_votes(tx: Reading, *, excluded_too: bool = False) -> NamedVotes:
     better = {name: pair.better for name, pair in holdings.test_pairs(tx).items()}
     tests: dict[str, tuple[int, int]] = {}
     taken: list[tuple[str, str, str, float, str, int]] = []
-    for topic, seq, left, right, outcome, assessor, sides, test_pair in rows:
+    for at, (topic, seq, left, right, outcome, assessor, sides, test_pair) in enumerate(rows):
+        if not at % _ROWS_AT_ONCE:
+            give_way()
         effect = EFFECTS[Outcome(outcome)]
         if not assessor or ((topic, seq) in uncounted and assessor not in kept):
             continue

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from duelpool.background import give_way
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.replay import counted_lines, read_counted_lines
@@ -205,6 +206,7 @@ def refresh(
             slow, lacking = False, set()
         if not topics:
             break
+        give_way()
         most = min(_SLOW_AT_ONCE, turns.left or _SLOW_AT_ONCE) if slow else _WRITTEN_AT_ONCE
         batch, topics = topics[:most], topics[most:]
         left = None if lines_at_most is None else lines_at_most - lines

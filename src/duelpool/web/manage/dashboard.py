@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from duelpool.agreements.campaigns import Agreements
 from duelpool.agreements.vote_values import KeptValues
+from duelpool.background import keep_for_long, start_in_background
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.campaign_events import last_models
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
@@ -68,8 +69,7 @@ class Dashboard:
             return
         with _COUNTING:
             if self._counting is None:
-                self._counting = threading.Thread(target=self.count, daemon=True)
-                self._counting.start()
+                self._counting = start_in_background(self.count)
         done, total = self.watch.progress()
         read = f"The log of this campaign is still being read: {done:,} of {total:,} topics."
         raise StillCounting(
@@ -95,6 +95,7 @@ class Dashboard:
         except DuelpoolError as error:
             logger.warning("while reading the log: %s", error)
         finally:
+            keep_for_long()
             self._counted = True  # the next request raises the error
 
     def pulse(self) -> str:
