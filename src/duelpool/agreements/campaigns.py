@@ -27,7 +27,7 @@ from duelpool.store import Reading, holdings, log
 from duelpool.store.log import Line
 
 IMPORTED = "imported"
-AT_ONCE = 20_000
+AT_ONCE = 4000
 """Up to this many votes are compared at once; more are compared in a thread after the first time."""
 KEPT = 32  # different questions of which the last answer is kept
 

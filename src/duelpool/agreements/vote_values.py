@@ -18,7 +18,7 @@ from duelpool.preferences.assessors import FEW, AssessorModel, AssessorVotes, fi
 from duelpool.preferences.weights import vote_weights
 from duelpool.store import Reading, StoreError, holdings, log
 
-AT_ONCE = 10_000
+AT_ONCE = 2000
 """Lines of a log up to which the values are worked out at once; those of a longer one in a thread."""
 MORE = 1.05
 """The values are worked out again when the log is this many times as long, or an assessor's state changes."""

@@ -3,6 +3,7 @@
 import copy
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from duelpool.campaign.exports.files import levels_of, write_qrels
 from duelpool.campaign.log import summary_rows as stored
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.views import summaries
-from duelpool.campaign.views.status import recounted_status, status
+from duelpool.campaign.views.status import CampaignStatus, recounted_status, status
 from duelpool.campaign.views.summaries import Turns
 from duelpool.campaign.views.watch import Watch
 from duelpool.cli import app as commands
 from duelpool.cli.campaign import status as status_command
+from duelpool.errors import BadRecord
 from duelpool.files import Run
 from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs, leaderboard
@@ -38,6 +40,7 @@ from support.stores import new_target
 from support.visitors import ORIGIN, crowd_settings, served
 
 TOPICS = [f"t{at}" for at in range(6)]
+PATIENCE = 60.0  # seconds
 STATES = {topic: Certainty(best=0.5 + at / 20) for at, topic in enumerate(TOPICS)}
 
 
@@ -174,24 +177,43 @@ def test_a_copy_of_a_slow_strategy_gives_its_result_and_goes_its_own_way(name: s
 # ---- the dashboard
 
 
-def test_a_look_works_out_a_few_results_and_shows_the_last_of_the_others(
-    store: Store, slow: type[Certain]
+def settled(watch: Watch) -> CampaignStatus:
+    """Return the status once a thread has worked out all results."""
+    while (now := watch.look()).total("outdated"):
+        if watch._worker is not None:
+            watch._worker.join(PATIENCE)
+    return now
+
+
+@pytest.fixture
+def turns(slow: type[Certain], monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
+    """How many results threads may work out; a test itself works them out at once."""
+    left = threading.Semaphore(0)
+    here = threading.current_thread()
+
+    def wait(topic: str) -> None:
+        if threading.current_thread() is not here:
+            assert left.acquire(timeout=PATIENCE)
+
+    monkeypatch.setattr(slow, "meanwhile", staticmethod(wait))
+    yield left
+    left.release(100)
+
+
+def test_a_look_works_out_small_results_and_a_thread_the_others(
+    store: Store, slow: type[Certain], turns: threading.Semaphore
 ) -> None:
     campaign = judged(store)
-    watch = Watch(campaign, 3000, 2)
-
-    def outdated() -> list[bool]:
-        return [each.outdated for each in watch.look().topic_statuses]
-
-    assert outdated() == [False, False, True, True, True, True]
-    first, *_, last = watch.look().topic_statuses  # two more
+    watch = Watch(campaign, 3000, 6)  # two topics
+    first, second, *others = watch.look().topic_statuses
+    assert (first.outdated, second.outdated, {each.outdated for each in others}) == (False, False, {True})
     assert (first.best, first.confidence) == (("a",), 0.5)
-    assert (last.best, last.certainty, last.statement) == ((), None, "")
-    assert last.judgments == 1
-    assert watch.look().total("outdated") == 0
-    assert sum(slow.worked_out.values()) == 6
-    assert watch.look().topic_statuses == recounted_status(campaign).topic_statuses
-    slow.worked_out.clear()
+    last = others[-1]
+    assert (last.best, last.certainty, last.statement, last.judgments) == ((), None, "", 1)
+    assert watch.look().total("outdated") == 4  # no look waits for the thread
+    turns.release(4)
+    assert settled(watch).topic_statuses == recounted_status(campaign).topic_statuses
+    assert slow.worked_out["t5"] == 2  # by the thread and by the recount
     pulse = watch.pulse()
     judge_each(campaign, "r", "c", "b")
     now = watch.look()
@@ -199,9 +221,8 @@ def test_a_look_works_out_a_few_results_and_shows_the_last_of_the_others(
     assert {each.best for each in now.topic_statuses if each.outdated} == {("a",)}  # as they were
     assert [each.judgments for each in now.topic_statuses] == [2] * 6
     assert watch.pulse() != pulse
-    for _ in range(2):
-        watch.look()
-    assert watch.look().topic_statuses == recounted_status(campaign).topic_statuses
+    turns.release(4)
+    assert settled(watch).topic_statuses == recounted_status(campaign).topic_statuses
     slow.worked_out.clear()
     campaign.add_judgments([Judgment("t3", "a", "c", Outcome.LEFT, assessor="s")])
     watch.look()
@@ -210,38 +231,57 @@ def test_a_look_works_out_a_few_results_and_shows_the_last_of_the_others(
     assert dict(slow.worked_out) == {"t3": 1}
 
 
-def test_a_look_rests_after_results_that_took_seconds(
-    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+def test_results_of_a_thread_are_shown_every_few_seconds(store: Store, turns: threading.Semaphore) -> None:
+    seconds = iter(range(100))
+    watch = Watch(judged(store), 3000, 0, clock=lambda: float(next(seconds)))
+    assert watch.look().total("outdated") == 6
+    pulse = watch.pulse()
+    turns.release(2)  # at 0 it starts, at 1 it has the first result, at 2 the second
+    deadline = time.monotonic() + PATIENCE
+    while watch.pulse() == pulse and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert watch.look().total("outdated") == 4
+    turns.release(4)
+    assert settled(watch).total("outdated") == 0
+
+
+def test_judgments_that_come_while_a_result_is_worked_out_make_it_outdated_again(
+    store: Store, slow: type[Certain], turns: threading.Semaphore
 ) -> None:
     campaign = judged(store)
-    now = 100.0
-    watch = Watch(campaign, 3000, 2, clock=lambda: now)
+    watch = Watch(campaign, 3000, 0)
+    watch.look()
+    judge_each(campaign, "r", "c", "b")
+    watch.look()
+    turns.release(100)
+    assert settled(watch).topic_statuses == recounted_status(campaign).topic_statuses
 
-    def pass_time(topic: str) -> None:
-        nonlocal now
-        now += 1.0
 
-    monkeypatch.setattr(slow, "meanwhile", staticmethod(pass_time))
-    assert watch.look().total("outdated") == 4  # which took two seconds: until 108 nothing more
-    now = 107.9
-    assert watch.look().total("outdated") == 4
-    now = 108.0
-    assert watch.look().total("outdated") == 2
+def test_the_next_look_tells_what_is_wrong_with_a_result(
+    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(topic: str) -> None:
+        raise BadRecord("No result.", remedy="None.")
+
+    monkeypatch.setattr(slow, "meanwhile", staticmethod(fail))
+    watch = Watch(judged(store), 3000, 0)
+    with pytest.raises(BadRecord, match="No result"):
+        settled(watch)
 
 
 def test_the_dashboard_takes_results_from_the_store(store: Store, slow: type[Certain]) -> None:
     campaign = judged(store)
     summaries.refresh(campaign)
     slow.worked_out.clear()
-    watch = Watch(Campaign.open(store), 3000, 2)
+    watch = Watch(Campaign.open(store), 3000, 6)
     assert watch.look().total("outdated") == 0
     assert not slow.worked_out
 
 
 def test_pages_say_how_many_results_are_being_worked_out(
-    target: str, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
+    target: str, turns: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duelpool.web.manage.dashboard.RESULTS_AT_ONCE", 1)
+    monkeypatch.setattr("duelpool.web.manage.dashboard.ITEMS_AT_ONCE", 0)
     with open_store(target, create=True) as store:
         judged(store)
 
@@ -256,13 +296,16 @@ def test_pages_say_how_many_results_are_being_worked_out(
         page = client.get(f"/manage/{campaign}/topic?topic=t5").text
         assert "data-again>The levels are being worked out." in page
         assert "No judgments yet" not in page
-    with open_store(target) as store:  # the results that the page has worked out are of yesterday
+        turns.release(len(TOPICS))
+    with open_store(target) as store:
         judge_each(Campaign.open(store), "p")
     with served(target) as app:
         client, campaign, key = signed_in(app)
         page = client.get(f"/manage/{campaign}/topics").text
         assert "data-again>The best items of " in page
-        for _ in TOPICS:
+        turns.release(2 * len(TOPICS))
+        deadline = time.monotonic() + PATIENCE
+        while "being worked out" in page and time.monotonic() < deadline:
             page = client.get(f"/manage/{campaign}/topics").text
         assert "being worked out" not in page
         head = client.get(f"/api/v1/campaigns/{campaign}", headers={"Authorization": f"Bearer {key}"}).json()
@@ -373,21 +416,13 @@ def test_the_server_works_out_results_of_topics_that_rest(store: Store, slow: ty
     assert forms(campaign) == [True] * 6
 
 
-def test_the_leaderboard_follows_a_result_that_comes_later(
-    store: Store, slow: type[Certain], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_leaderboard_follows_a_result_that_comes_later(store: Store, turns: threading.Semaphore) -> None:
     campaign = judged(store)
     keep_runs(campaign, [Run.from_rankings("r", {key: [("a", 2.0), ("b", 1.0)] for key in TOPICS})])
-    now = 100.0
-
-    def pass_time(topic: str) -> None:
-        nonlocal now
-        now += 1.0
-
-    monkeypatch.setattr(slow, "meanwhile", staticmethod(pass_time))
-    board = LiveLeaderboard(Watch(campaign, 3000, 3, clock=lambda: now))
+    board = LiveLeaderboard(Watch(campaign, 3000, 9))
     assert (board.board("RR").topics, board.board("RR").judged_topics) == (3, 3)
-    now += 100.0
+    turns.release(3)
+    settled(board.watch)
     assert board.board("RR").topics == 6
     (row,) = board.board("RR").rows
     (wanted,) = leaderboard(campaign, ["RR"]).table().rows

@@ -11,17 +11,15 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, bindparam, case, func, select
-
+from duelpool.background import give_way, locked, start_in_background
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log import summary_rows as stored
-from duelpool.campaign.log.live_topics import LogHead
 from duelpool.campaign.log.replay import FORCES_REPLAY, TopicState
 from duelpool.campaign.log.summary_rows import Caption, Summary
 from duelpool.campaign.log.topic_cache import TopicCache
-from duelpool.campaign.questions.proposals import Outstanding
 from duelpool.campaign.views import summaries
 from duelpool.campaign.views.reading import ReadTopic
+from duelpool.campaign.views.signs import LINES, CampaignSigns, read_beat, read_signs
 from duelpool.campaign.views.status import (
     AssessorStatus,
     CampaignStatus,
@@ -33,7 +31,6 @@ from duelpool.campaign.views.status import (
     graded_items,
     money_status,
     needs_strategy,
-    outstanding,
     rewards_earned,
     topic_view,
 )
@@ -42,65 +39,21 @@ from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.views.topic_summary import TopicSummary, summarise, with_result, with_result_of
 from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
-from duelpool.store import Reading, holdings, log, schema
-from duelpool.store.holdings import AssessorRow
-from duelpool.store.statements import Statement
+from duelpool.store import Reading, holdings, log
 
 T = TypeVar("T")
 
 TALLIED_AT_MOST = 200_000
 """Lines behind the counts that are kept to be continued; of other topics the log is counted again after a change."""
-_LINES = 1  # the place of the number of lines in a beat
-SECONDS_AT_ONCE = 1.0
-"""After results that took longer together, three times as long passes before a look works out further ones."""
+TAKEN_EVERY = 2.0
+"""Seconds after which a look shows further results that a thread has worked out; the last ones it shows at once."""
 _LOOKED_UP = 200  # topics whose results are looked for in the store at once
 FOLLOWED_AT_ONCE = 20
 """Topics that are new to a watch and are read at once; of more of them, the summaries are read first."""
 
 
-def _beat_query() -> Select[Any]:
-    """Return the query of a beat: one row of several one-row queries, for each trip to the database takes its time."""
-    campaign: Any = bindparam("in_campaign")
-    now: Any = bindparam("now")
-    topic, question, person, work = schema.topic.c, schema.question.c, schema.assessor.c, schema.assignment.c
-    counted = (
-        select(schema.campaign.c.state).where(schema.campaign.c.id == campaign),
-        select(func.sum(topic.next_seq), func.sum(topic.pool_version), func.count()).where(
-            topic.campaign == campaign, topic.state == "open"
-        ),
-        select(func.count(), func.max(question.asked)).where(
-            question.campaign == campaign, question.state == "leased", question.expires >= now
-        ),
-        select(func.count()).where(question.campaign == campaign, question.state == "cannot-judge"),
-        select(func.max(schema.ledger.c.id)).where(schema.ledger.c.campaign == campaign),
-        select(func.count(), func.sum(case((person.state == "in", 1), else_=0))).where(
-            person.campaign == campaign
-        ),
-        select(func.count()).where(schema.test_pair.c.campaign == campaign),
-        select(func.count()).where(work.campaign == campaign, work.state == "open"),
-    )
-    parts = [query.subquery() for query in counted]
-    return select(*(column for part in parts for column in part.c)).select_from(*parts)
-
-
-_BEAT = Statement(lambda _: _beat_query())
-
-
 class NotFound(DuelpoolError):
     """The campaign has no topic, pair or assessor of this name."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Signs:
-    """What a status is made of, apart from the logs: a status is worked out again when one of these changes."""
-
-    state: str
-    heads: Mapping[str, LogHead]
-    out: Outstanding
-    enrolled: Mapping[str, AssessorRow]
-    ledger: int
-    test_pairs: int
-    open: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +81,11 @@ class Watch:
     campaign: Campaign
     lines_at_once: int | None = None
     """After more new lines, the last figures are shown until a thread has read them; None: every look reads them."""
-    results_at_once: int | None = None
-    """Results that take long and are worked out by one look, the others keep the last one; None: all of them."""
+    items_at_once: int | None = None
+    """Results that take long are worked out by a look for topics with so many items together, the others in a thread.
+
+    Meanwhile their last ones are shown. None: every look works out all of them.
+    """
     clock: Callable[[], float] = time.monotonic
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _topics: TopicCache[_Topic] = field(default_factory=TopicCache)
@@ -138,7 +94,7 @@ class Watch:
     _counted: dict[str, _Counted] = field(default_factory=dict)  # the latest last
     _better: dict[str, str] = field(default_factory=dict)
     _money: tuple[tuple[int, int], MoneyStatus] | None = None  # as of a ledger and its open assignments
-    _signs: _Signs | None = None
+    _signs: CampaignSigns | None = None
     _last: CampaignStatus | None = None
     _last_beat: tuple[Any, ...] = ()
     _topics_read: int = 0
@@ -147,7 +103,8 @@ class Watch:
     _outdated: dict[str, None] = field(
         default_factory=dict
     )  # topics whose result is of an earlier place; the first first
-    _rests_until: float = 0.0
+    _worker: threading.Thread | None = None
+    _worked_out: dict[str, TopicSummary] = field(default_factory=dict)  # for the next look
     _batches: int = 0  # of results
 
     def look(self) -> CampaignStatus:
@@ -155,24 +112,23 @@ class Watch:
         last = self._last
         if last is not None and self._is_reading():
             return last
-        with self._lock:
+        with locked(self._lock):
             if self._trouble is not None:
                 trouble, self._trouble = self._trouble, None
                 raise trouble
-            beat = self.campaign.read(self._beat)
+            beat = self.campaign.read(read_beat)
             if self._last is not None:
-                if beat == self._last_beat and not self._may_work_out():
+                if beat == self._last_beat and not self._has_results():
                     return self._last
                 if self.lines_at_once is not None and self._new_lines(beat) > self.lines_at_once:
-                    self._reader = threading.Thread(target=self._read_in_thread, daemon=True)
-                    self._reader.start()
+                    self._reader = start_in_background(self._read_in_thread)
                     return self._last
             return self._read(beat)
 
     def _read(self, beat: tuple[Any, ...]) -> CampaignStatus:
-        signs = self.campaign.read(self._read_signs)
+        signs = self.campaign.read(lambda tx: read_signs(tx, self.campaign))
         latest = self._last
-        if latest is None or signs != self._signs or self._may_work_out():
+        if latest is None or signs != self._signs or self._has_results():
             latest = self._refresh(signs)
         self._last_beat, self._signs, self._last = beat, signs, latest
         return latest
@@ -183,13 +139,13 @@ class Watch:
     def _read_in_thread(self) -> None:
         with self._lock:
             try:
-                self._read(self.campaign.read(self._beat))
+                self._read(self.campaign.read(read_beat))
             except DuelpoolError as error:
                 self._trouble = error  # the next look raises it
 
     def _new_lines(self, beat: tuple[Any, ...]) -> int:
         """Return how many lines the logs have grown by since the last look, at least."""
-        return 0 if not self._last_beat else int(beat[_LINES] or 0) - int(self._last_beat[_LINES] or 0)
+        return 0 if not self._last_beat else int(beat[LINES] or 0) - int(self._last_beat[LINES] or 0)
 
     @property
     def has_figures(self) -> bool:
@@ -221,7 +177,7 @@ class Watch:
 
     def pulse(self) -> str:
         """Return a text that differs as soon as a look would return something else; cheap to ask for."""
-        beat = self._last_beat if self._is_reading() else self.campaign.read(self._beat)
+        beat = self._last_beat if self._is_reading() else self.campaign.read(read_beat)
         return "-".join(str(figure) for figure in (*beat, self._batches))
 
     # ---- one topic, one assessor
@@ -266,26 +222,7 @@ class Watch:
 
     # ---- reading
 
-    def _beat(self, tx: Reading) -> tuple[Any, ...]:
-        """Return a few figures of which at least one moves with every change: places of the log only grow."""
-        return _BEAT.tuples(tx.connection, {"in_campaign": tx.campaign, "now": tx.now})[0]
-
-    def _read_signs(self, tx: Reading) -> _Signs:
-        def count(table: Any, column: Any, *conditions: Any) -> int:
-            query = select(column).select_from(table).where(table.c.campaign == tx.campaign, *conditions)
-            return int(tx.connection.execute(query).scalar() or 0)
-
-        return _Signs(
-            state=holdings.find_campaign(tx.connection, tx.campaign).state,
-            heads={head.id: head for head in self.campaign.live.read_heads(tx)},
-            out=outstanding(tx, self.campaign.settings),
-            enrolled=holdings.assessors(tx),
-            ledger=count(schema.ledger, func.max(schema.ledger.c.id)),
-            test_pairs=count(schema.test_pair, func.count()),
-            open=count(schema.assignment, func.count(), schema.assignment.c.state == "open"),
-        )
-
-    def _refresh(self, signs: _Signs) -> CampaignStatus:
+    def _refresh(self, signs: CampaignSigns) -> CampaignStatus:
         campaign = self.campaign
         campaign.live.drop_outdated(signs.heads.values())
         if not signs.heads.keys() <= self._captions.keys():
@@ -320,7 +257,7 @@ class Watch:
             version=(self._last.version + 1) if self._last else 1,
         )
 
-    def _read_topics(self, topics: Sequence[str], signs: _Signs) -> dict[str, _Topic]:
+    def _read_topics(self, topics: Sequence[str], signs: CampaignSigns) -> dict[str, _Topic]:
         grading = self.campaign.settings.stage == "grading"
         graded = self._graded(topics) if grading else {}
         known = {topic: each for topic in topics if (each := self._unchanged(topic, signs)) is not None}
@@ -342,14 +279,14 @@ class Watch:
         only = topics[0] if len(topics) == 1 else None
         return self.campaign.read(lambda tx: graded_items(tx, only))
 
-    def _unchanged(self, topic: str, signs: _Signs) -> TopicSummary | None:
+    def _unchanged(self, topic: str, signs: CampaignSigns) -> TopicSummary | None:
         """Return what is known of a topic whose log and pool are as they were: only its leases have changed."""
         before, head = self._topics.get(topic), signs.heads[topic]
         if before is None or before.view.pool_version != head.pool_version:
             return None
         return before.known if before.known.position == head.next_seq - 1 else None
 
-    def _summarised(self, topics: Collection[str], signs: _Signs) -> dict[str, TopicSummary]:
+    def _summarised(self, topics: Collection[str], signs: CampaignSigns) -> dict[str, TopicSummary]:
         """Return the summaries of topics that were not seen before; those that had to be worked out are stored."""
         rows: list[Summary] = []
 
@@ -372,7 +309,7 @@ class Watch:
     def _topic(
         self,
         topic: str,
-        signs: _Signs,
+        signs: CampaignSigns,
         graded: Sequence[str] | None,
         known: TopicSummary,
         read: ReadTopic | None = None,
@@ -398,7 +335,7 @@ class Watch:
         return _Topic(view, known)
 
     def _follow(
-        self, topic: str, signs: _Signs, graded: Sequence[str] | None, known: TopicSummary | None
+        self, topic: str, signs: CampaignSigns, graded: Sequence[str] | None, known: TopicSummary | None
     ) -> _Topic:
         """Bring a topic's live state up to date, and ask its strategy; count the lines that are new."""
 
@@ -436,30 +373,70 @@ class Watch:
 
     # ---- results that take long
 
-    def _may_work_out(self) -> bool:
-        """Whether there are results to work out, and the last ones were long enough ago."""
-        return bool(self._outdated) and (self.results_at_once is None or self.clock() >= self._rests_until)
+    def _has_results(self) -> bool:
+        """Whether a look would show further results, or work them out."""
+        return bool(self._worked_out) or (bool(self._outdated) and not self._is_working())
+
+    def _is_working(self) -> bool:
+        return self._worker is not None and self._worker.is_alive()
 
     def _work_out(self) -> None:
-        """Work out the results of some topics, those that have waited longest first."""
-        if not self._may_work_out():
-            return
-        began = self.clock()
+        """Take the results that are there, and work out the others, those that have waited longest first."""
         for topic in [topic for topic in self._outdated if topic not in self._topics]:
             del self._outdated[topic]
-        waiting = [*self._outdated]
-        first = waiting[:_LOOKED_UP]
-        there = self.campaign.read(lambda tx: summaries.stored_results(tx, self.campaign, first))
+        worked_out, self._worked_out = self._worked_out, {}
+        if not self._outdated:
+            return
+        first = [topic for topic in self._outdated if topic not in worked_out][:_LOOKED_UP]
+        there = worked_out | self.campaign.read(lambda tx: summaries.stored_results(tx, self.campaign, first))
         for topic, found in there.items():
-            if found.position == self._topics[topic].known.position:
+            if topic in self._outdated and found.position == self._topics[topic].known.position:
                 self._take_result(topic, with_result_of(self._topics[topic].known, found, stated=True))
-        for topic in [topic for topic in waiting if topic in self._outdated][: self.results_at_once]:
+        items = 0
+        for topic in [*self._outdated]:
+            items += self._topics[topic].view.status.items
+            if self.items_at_once is not None and items > self.items_at_once:
+                break
             read = self._copied(topic)
             if read is not None:
                 self._take_result(topic, with_result(self._topics[topic].known, read))
-        took = self.clock() - began
-        self._rests_until = began + (4 * took if took > SECONDS_AT_ONCE else took)
         self._batches += 1
+        if self._outdated and self.items_at_once is not None and not self._is_working():
+            self._worker = start_in_background(self._work_out_in_thread)
+
+    def _work_out_in_thread(self) -> None:
+        """Work out the results of all topics that wait for them, and hand them to the looks every few seconds."""
+        done: dict[str, int] = {}  # up to which place
+        found: dict[str, TopicSummary] = {}
+        handed = self.clock()
+        while (following := self._next_to_work_out(done)) is not None:
+            known, read = following
+            done[read.topic] = read.position
+            give_way()
+            try:
+                found[read.topic] = with_result(known, read)
+            except DuelpoolError as error:
+                self._trouble = error  # the next look raises it
+                break
+            if self.clock() >= handed + TAKEN_EVERY:
+                self._hand_over(found)
+                found, handed = {}, self.clock()
+        self._hand_over(found)
+
+    def _next_to_work_out(self, done: Mapping[str, int]) -> tuple[TopicSummary, ReadTopic] | None:
+        with locked(self._lock):
+            for topic in self._outdated:
+                known = self._topics.get(topic)
+                if known is None or done.get(topic) == known.known.position:
+                    continue
+                if (read := self._copied(topic)) is not None:
+                    return known.known, read
+            return None
+
+    def _hand_over(self, found: Mapping[str, TopicSummary]) -> None:
+        with locked(self._lock):
+            self._worked_out |= found
+            self._batches += bool(found)
 
     def _copied(self, topic: str) -> ReadTopic | None:
         """Return a topic with a copy of its strategy, so that no question waits for its result; None if it moved on."""
@@ -478,7 +455,7 @@ class Watch:
         self._topics.replace(topic, _Topic(view, known))
         del self._outdated[topic]
 
-    def _money_of(self, signs: _Signs, usable: int) -> MoneyStatus:
+    def _money_of(self, signs: CampaignSigns, usable: int) -> MoneyStatus:
         """Return what the campaign cost; the seconds behind the pay are added up again only after new pay."""
         key = (signs.ledger, signs.open)
         if self._money is None or self._money[0] != key:

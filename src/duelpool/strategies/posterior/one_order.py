@@ -25,6 +25,7 @@ import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from duelpool.arrays import Floats, Indices
+from duelpool.background import give_way
 from duelpool.strategies.posterior.games import (
     Component,
     GameTable,
@@ -282,6 +283,7 @@ def moved_orders(
     base = (np.arange(groups).repeat(particles) * size * size)[:, None, None]
     others, insertions = _insertions(width)
     for sweep in range(sweeps):
+        give_way()
         marks = chances.random((width, rows, max(1, depth // width), 1))
         for turn, at in enumerate(chances.permutation(width).tolist()):
             start = (width // 2) * ((turn + sweep) % 2)

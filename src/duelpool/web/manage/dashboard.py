@@ -27,7 +27,7 @@ from duelpool.web.manage.systems import KeptBoards, SystemBoards
 from duelpool.web.server.guard import logger
 
 LINES_AT_ONCE = 3000  # a longer log is first read in the background
-RESULTS_AT_ONCE = 4  # results that take long and are worked out for one request, at most
+ITEMS_AT_ONCE = 12  # of topics whose results, if these take long, are worked out for one request
 PACE_REST = 50  # times as long as a pace took to count, it is kept
 _COUNTING = threading.Lock()
 
@@ -55,7 +55,7 @@ class Dashboard:
     @classmethod
     def of(cls, campaign: Campaign) -> "Dashboard":
         """Return the dashboard of a campaign."""
-        watch = Watch(campaign, LINES_AT_ONCE, RESULTS_AT_ONCE)
+        watch = Watch(campaign, LINES_AT_ONCE, ITEMS_AT_ONCE)
         return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch), KeptValues(campaign))
 
     def refuse_while_counting(self) -> None:

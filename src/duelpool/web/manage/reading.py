@@ -1,5 +1,6 @@
 """What the dashboard's pages and the API both show: topics, pairs, assessors, ledger and log."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -133,10 +134,17 @@ def topic(dashboard: Dashboard, name: str) -> TopicDetail:
 
 
 def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrixRows:
-    """Return the win matrix of the best judged items."""
-    judged = {item for pair in pairs if pair.counted for item in (pair.a, pair.b)}
-    ordered = [item for level in view.levels for item in level if item in judged]
-    items = [*ordered, *sorted(judged.difference(ordered))][:MATRIX_AT_MOST]
+    """Return the win matrix of the best judged items; those without a level are ordered by their share of wins."""
+    lead: dict[str, list[float]] = defaultdict(list)
+    for pair in pairs:
+        if pair.counted:
+            lead[pair.a].append(pair.wins_a - pair.wins_b)
+            lead[pair.b].append(pair.wins_b - pair.wins_a)
+    ordered = [item for level in view.levels for item in level if item in lead]
+    others = sorted(
+        lead.keys() - {*ordered}, key=lambda item: (-sum(lead[item]) / (len(lead[item]) + 1), item)
+    )
+    items = [*ordered, *others][:MATRIX_AT_MOST]
     at = {item: place for place, item in enumerate(items)}
     wins = [[0.0] * len(items) for _ in items]
     for pair in pairs:
