@@ -106,7 +106,7 @@ def ticks(low: float, high: float, limits: tuple[float, float] = _UNLIMITED) -> 
 def _reach(marks: Sequence[Mark], middle: float | None, outliers: float) -> tuple[float, float]:
     """Return the range that a chart shows: all intervals, or all values and most intervals.
 
-    A share of the ends is left out where a chart with all of them would be more than twice as wide.
+    A share of the ends is left out where a chart with all of them would be wider by more than 30 %.
     """
     lows = sorted(mark.value if mark.low is None else mark.low for mark in marks)
     highs = sorted(mark.value if mark.high is None else mark.high for mark in marks)
@@ -114,7 +114,7 @@ def _reach(marks: Sequence[Mark], middle: float | None, outliers: float) -> tupl
     values = [mark.value for mark in marks] + ([] if middle is None else [middle])
     low, high = min(lows[few], *values), max(highs[-1 - few], *values)
     lowest, highest = min(lows[0], low), max(highs[-1], high)
-    return (lowest, highest) if highest - lowest <= 2 * (high - low) else (low, high)
+    return (lowest, highest) if highest - lowest <= 1.3 * (high - low) else (low, high)
 
 
 def _within(value: float, limits: tuple[float, float]) -> float:

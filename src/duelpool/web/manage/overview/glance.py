@@ -170,7 +170,9 @@ def _of_systems(board: SystemBoard) -> Leaders:
         f" {counted(missing, 'system')} {'has' if missing == 1 else 'have'} no votes yet." if missing else ""
     )
     sentence = f"{who_leads(first.system, won, rivals, len(board.rows))}, over {over}.{without}"
-    rows = [Leader(row.ranks, row.system, row.win_rate) for row in board.rows[:LEADERS_SHOWN]]
+    rows = [
+        Leader(row.ranks.replace("-", "–"), row.system, row.win_rate) for row in board.rows[:LEADERS_SHOWN]
+    ]
     return Leaders(
         sentence, "Possible ranks, which hold for all systems at once, and the share of votes won", rows
     )
