@@ -138,6 +138,7 @@ PLAN = b"\n".join(
     )
 )
 PROMPT = b"You judge.\n---\n{question}\n{left}\n{right}\n"
+LIST_PROMPT = b"You judge.\n---\n{question}\n{items}\n"
 GROUPS = b"bm25 mine\nother theirs\n"
 PROPENSITIES = b"one a 0.5 - 0.1\none b known 1 0.2\n"
 
@@ -234,6 +235,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
         (b"reward = 100\n", b'{"reward": 100}'),
     ),
     "read_prompt": (lambda path: read_prompt(str(path), "preference"), (PROMPT,)),
+    "read_list_prompt": (lambda path: read_prompt(str(path), "list"), (LIST_PROMPT,)),
     "read_test_pairs": (lambda path: read_test_pairs(path, ("one", "two")), (PAIRS, WINNERS)),
     "read_groups": (lambda path: read_groups(str(path)), (GROUPS,)),
     "read_weights": (read_weights, (WEIGHTS,)),

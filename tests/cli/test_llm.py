@@ -112,6 +112,58 @@ def test_llm_stops_at_its_budget_and_resumes(folder: Path, provider: Provider) -
     assert provider.number == 40
 
 
+def test_llm_orders_lists(folder: Path, provider: Provider) -> None:
+    make("--strategy", "allpairs")
+    (folder / "mine.txt").write_text("Put in order.\n---\n{question}\n{items}\n")
+    lists = ("--items-per-request", "5")
+    sat = judged(provider, *lists, "--list-prompt", "mine.txt")
+    assert (sat["judged"], sat["ended"], sat["said"]) == (20, "done", "")
+    assert provider.number == 4  # two topics of five items, each list in two orders
+    assert provider.requests[0].system_message.startswith("Put in order.")
+    (found,) = json.loads(call("llm", "c.db", "--json")[0])
+    assert (found["pairs"], found["listed"], found["lists"]) == (20, 20, 4)
+    assert found["parameters"]["items_per_request"] == 5
+    assert found["parameters"]["list_prompt"].startswith("mine/1 ")
+    assert (found["flips_listed"]["whole"], found["flips_alone"]["whole"]) == (20, 0)
+    told = " ".join(call("llm", "c.db")[0].split())
+    for words in (
+        "20 (20 from lists)",
+        "asked in lists",
+        "asked in pairs",
+        "4 (4 for lists)",
+        "answered: list",
+    ):
+        assert words in told, words
+    assert "different parameters" in call(
+        "judge", "llm", "c.db", "--url", f"{provider.address}/v1", "--model", "example", "--allow-host",
+        "localhost", *lists, code=2,
+    )[1]  # fmt: skip
+
+
+def test_llm_says_that_it_could_not_order_lists(folder: Path, provider: Provider) -> None:
+    make("--strategy", "allpairs")
+    provider.model = lambda asked: "no" if asked.listed else smaller_is_better(asked)
+    out = call("judge", "llm", "c.db", "--url", f"{provider.address}/v1", "--model", "example",
+               "--allow-host", "localhost", "--items-per-request", "5")[0]  # fmt: skip
+    assert " ".join(out.split()) == (
+        "20 judged. 2 lists got no usable reply: their pairs were asked one at a time. "
+        "Every topic has all the judgments it needs."
+    )
+
+
+def test_llm_judges_by_two_criteria_in_one_store(folder: Path, provider: Provider) -> None:
+    """As docs/llm.md shows it: a campaign a criterion, so that their votes are never mixed."""
+    for name in ("depth", "style"):
+        (folder / f"{name}.toml").write_text(f'criterion = "{name}"\n')
+        make("--strategy", "allpairs", "--settings", f"{name}.toml", "--name", name)
+        sat = judged(provider, "--campaign", name, "--items-per-request", "5")
+        assert sat["judged"] == 20
+        assert f"Judge by this alone: {name}." in provider.requests[-1].system_message
+        call("export", "c.db", "--campaign", name, "--as", "jsonl", "-o", f"{name}.jsonl")
+        rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+        assert {row["criterion"] for row in rows if row["event"] == "judgment"} == {name}
+
+
 def test_llm_beside_people_waits_for_them(folder: Path, provider: Provider) -> None:
     make("--strategy", "swissfinals", "--person-price", "0.25", "--model-price", "0.02")
     out = call("judge", "llm", "c.db", "--url", f"{provider.address}/v1", "--model", "example",
@@ -132,6 +184,8 @@ REFUSED = [
     (("--url", "https://x.org/v1", "--model", "m", "--budget", "1"), "needs the prices"),
     (("--url", "https://x.org/v1", "--model", "m", "--reply-format", "xml"), "no form of reply"),
     (("--url", "https://x.org/v1", "--model", "m", "--prompt", "none.txt"), "none.txt"),
+    (("--url", "https://x.org/v1", "--model", "m", "--list-prompt", "none.txt"), "none.txt"),
+    (("--url", "https://x.org/v1", "--model", "m", "--items-per-request", "11"), "less than or equal"),
     (("--url", "http://x.org/v1", "--model", "m"), "--allow-host x.org"),
     (("--url", "https://127.0.0.1:1/v1", "--model", "m"), "private network"),
     (("--url", "https://localhost:1/v1", "--model", "n"), "private network"),
@@ -150,6 +204,7 @@ def test_what_is_refused(folder: Path) -> None:
 def test_the_prompt_is_shown(folder: Path) -> None:
     assert PROMPTS["preference"].hash in call("prompt")[0]
     assert figures("prompt", "grade")["hash"] == PROMPTS["grade"].hash
+    assert "What is the order of these texts" in call("prompt", "list")[0]
     (folder / "mine.txt").write_text("Choose.\n---\n{question}\n{left}\n{right}\n")
     assert call("prompt", "--file", "mine.txt")[0].startswith("mine/1 ")
     assert "no prompt called" in call("prompt", "haiku", code=2)[1]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.errors import BadFile, BadParameter
+from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.judges.live import Sheet
 from duelpool.judges.llm.endpoint import Endpoint, parse_address
 from duelpool.judges.llm.prices import OVERHEAD_TOKENS, UNIT, Prices, money_of, read_money
@@ -22,6 +22,7 @@ from duelpool.judges.llm.replies import (
     ReplyForm,
     Usage,
     Verdict,
+    list_form,
     parse_content,
     parse_usage,
     parse_verdict,
@@ -183,6 +184,50 @@ def test_grades_have_a_form_of_their_own() -> None:
     assert form.response_format("none") is None
 
 
+@given(st.permutations("ABCD"), st.sampled_from(CONFIDENCES), st.data())
+def test_order_of_a_list_is_parsed_property(marks: list[str], confidence: int, data: st.DataObject) -> None:
+    plain, tied = list_form(4, ties=False), list_form(4, ties=True)
+    text = json.dumps({"order": marks, "confidence": confidence})
+    single = tuple((mark,) for mark in marks)
+    assert parse_content(text, plain) == Verdict("order", confidence / 100, places=single)
+    cut = data.draw(st.integers(1, 3))
+    places = [marks[:cut], marks[cut:]]
+    text = json.dumps({"order": places, "confidence": confidence})
+    assert parse_content(text, tied).places == tuple(map(tuple, places))
+    with pytest.raises(Malformed):
+        parse_content(text, plain)
+
+
+_MARKS = st.sampled_from(["A", "B", "C", "Z", "cannot", 1, None])
+
+
+@given(st.lists(_MARKS | st.lists(_MARKS, max_size=3), max_size=5) | _MARKS, st.booleans())
+def test_any_other_order_is_malformed_property(value: Any, ties: bool) -> None:
+    """Every mark has one place, or there is the one word for what can't be judged."""
+    form = list_form(3, ties)
+    places = value if ties else [[each] for each in value] if isinstance(value, list) else value
+    proper = isinstance(places, list) and all(isinstance(place, list) and place for place in places)
+    named = sorted(str(mark) for place in places for mark in place) if proper else []
+    try:
+        verdict = parse_content(json.dumps({"order": value, "confidence": 50}), form)
+    except Malformed:
+        assert named not in (["A", "B", "C"], ["cannot"])
+    else:
+        assert named == (["cannot"] if verdict.outcome == "cannot" else ["A", "B", "C"])
+
+
+def test_lists_have_a_form_of_their_own() -> None:
+    plain, tied = list_form(3, ties=False), list_form(3, ties=True)
+    marks = {"enum": ["A", "B", "C", "cannot"], "type": "string"}
+    assert plain.schema["properties"]["order"] == {"type": "array", "items": marks}
+    assert tied.schema["properties"]["order"] == {"type": "array", "items": {"type": "array", "items": marks}}
+    assert 'a list of all of "A", "B", "C", each once' in plain.described
+    assert "equally good in one list" in tied.described
+    longest = json.dumps({"order": [[mark] for mark in list_form(10, ties=True).marks], "confidence": 100})
+    assert parse_content(longest, list_form(10, ties=True)).outcome == "order"
+    assert len(longest) < 64 + 10 * 8  # the tokens that a reply may have, were each character one
+
+
 def test_tokens_are_whole_numbers_or_unknown() -> None:
     assert parse_usage(b'{"usage": {"prompt_tokens": 3, "completion_tokens": 0}}') == Usage(3, 0)
     for wrong in (b"{}", b'{"usage": 3}', b'{"usage": {"prompt_tokens": -1, "completion_tokens": 1}}'):
@@ -224,6 +269,19 @@ def test_passages_are_always_enclosed_in_marks_property(left: str, right: str) -
     assert (read["left"], read["right"]) == (left, right)
 
 
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=3, max_size=10))
+def test_listed_passages_are_always_enclosed_in_marks_property(texts: list[str]) -> None:
+    try:
+        passages = [Passage(str(at), text) for at, text in enumerate(texts)]
+    except BadRecord:
+        return
+    form = list_form(len(texts), ties=False)
+    told, asked = PROMPTS["list"].messages(sheet(), form, "secret", passages)
+    read = LlmRequest({"messages": [told, asked]}, b"", {}, 0, 0)
+    assert read.listed == dict(zip(form.marks, texts, strict=True))
+    assert read.parts["question"] == "Where is it?"
+
+
 def test_secret_word_depends_on_the_secret_and_is_in_no_passage() -> None:
     word = secret_word("secret", ["a", "b"])
     assert word == secret_word("secret", ["a", "b"])
@@ -258,6 +316,27 @@ def test_prompt_is_read_from_a_file(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(BadFile, match=words):
             read_prompt(str(path), "preference")
+
+
+def test_prompt_for_lists_has_a_place_for_all_items(tmp_path: Path) -> None:
+    path = tmp_path / "lists.txt"
+    path.write_text("Put in order.\n---\n{question}\n{items}\n")
+    assert read_prompt(str(path), "list").title == "lists/1"
+    with pytest.raises(BadFile, match="items"):
+        read_prompt(str(path), "preference")
+    path.write_text("Put in order.\n---\n{question}\n{left}\n{right}\n")
+    with pytest.raises(BadFile, match=r"\{left\}"):
+        read_prompt(str(path), "list")
+
+
+def test_prompts_of_earlier_releases_are_unchanged() -> None:
+    """A pseudonym keeps its prompt: with another hash, a model that has judged could not continue."""
+    hashes = {name: PROMPTS[name].hash for name in ("preference", "answers", "grade")}
+    assert hashes == {
+        "preference": "8b408103f150ef49",
+        "answers": "06330345781c1fc7",
+        "grade": "1bfd05073c039ef9",
+    }
 
 
 def test_hash_changes_with_the_text() -> None:

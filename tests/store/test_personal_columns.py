@@ -39,7 +39,7 @@ ABOUT_NOBODY = {
     "deed": "campaign deed",
     "llm_judge": "campaign assessor model address prompt prompt_hash prompt_text parameters secret",
     "llm_reply": "campaign assessor topic criterion left_item right_item outcome request",
-    "llm_call": "campaign assessor topic left_item right_item session state result",
+    "llm_call": "campaign assessor topic left_item right_item list_items session state result",
     "submission": "id campaign panel study status said outcome",
     "arrival": "campaign panel verdict reason submission",
     "payment": "campaign panel submission kind currency state run batch",

@@ -47,7 +47,15 @@ class LlmRequest:
     @property
     def key(self) -> tuple[str, ...]:
         parts = self.parts
-        return parts["question"], parts.get("left", parts.get("item", "")), parts.get("right", "")
+        listed = tuple(self.listed.values())
+        return parts["question"], *(
+            listed or (parts.get("left", parts.get("item", "")), parts.get("right", ""))
+        )
+
+    @property
+    def listed(self) -> dict[str, str]:
+        """The texts of a list by their marks, in the order shown; empty for a pair."""
+        return {name: text for name, text in self.parts.items() if len(name) == 1}
 
 
 Model = Callable[[LlmRequest], str]
@@ -56,12 +64,20 @@ Fault = Callable[[LlmRequest], str]
 
 def smaller_is_better(request: LlmRequest) -> str:
     """Prefer the text that comes first in the alphabet, with high confidence."""
-    parts = request.parts
+    parts, listed = request.parts, request.listed
+    if listed:
+        return puts(request, sorted(listed, key=lambda mark: listed[mark]), 90)
     return says("left" if parts["left"] < parts["right"] else "right", 90)
 
 
 def says(better: str, confidence: int = 80) -> str:
     return json.dumps({"better": better, "confidence": confidence})
+
+
+def puts(request: LlmRequest, order: list[str], confidence: int = 80) -> str:
+    """Reply with an order of marks; where ties are allowed, each mark has a place of its own."""
+    ties = "a list of lists" in request.system_message
+    return json.dumps({"order": [[mark] for mark in order] if ties else order, "confidence": confidence})
 
 
 def never(_: LlmRequest) -> str:
@@ -119,7 +135,7 @@ class Provider:
             return request
 
     def tokens(self, request: LlmRequest) -> dict[str, int]:
-        return {"prompt_tokens": len(request.raw) // 4, "completion_tokens": 12}
+        return {"prompt_tokens": len(request.raw) // 4, "completion_tokens": 12 + 3 * len(request.listed)}
 
     def bill(self, request: LlmRequest) -> None:
         tokens = self.tokens(request)

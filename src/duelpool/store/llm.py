@@ -6,7 +6,7 @@ result is unknown counts as if it had cost the most that it could.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's reply to a pair in one order; `request` is the hash of the request."""
+    """A model's reply to a pair in one order; `request` is the hash of the request, `listed` the length of its list."""
 
     outcome: str
     request: str
@@ -41,6 +41,7 @@ class ModelReply:
     left_length: int = 0
     right_length: int = 0
     seconds: float = 0.0
+    listed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +132,17 @@ def close_open_calls(tx: Writing, assessor: str, session: str) -> int:
             columns.state == OPEN,
             columns.session != session,
         )
-    ).scalars()
-    calls = list(rows)
+    )
+    calls = list(rows.scalars())
     for call in calls:
         settle(tx, call, UNKNOWN, "process ended")
     return len(calls)
 
 
-def reserve(tx: Writing, assessor: str, order: Order, most: int, *, session: str) -> int | None:
-    """Record a request before it is sent, and reserve the most that it can cost.
+def reserve(
+    tx: Writing, assessor: str, order: Order, most: int, *, session: str, items: Sequence[str] = ()
+) -> int | None:
+    """Record a request about a pair, or a list of items, before it is sent; reserve the most that it can cost.
 
     Return the call's id, or None when the budget doesn't allow it: then nothing may be sent.
     """
@@ -162,6 +165,7 @@ def reserve(tx: Writing, assessor: str, order: Order, most: int, *, session: str
         "left_item": order.left,
         "right_item": order.right,
         "session": session,
+        "list_items": json.dumps(items) if items else None,
         "reserved": most,
         "began": tx.now,
     }

@@ -382,7 +382,7 @@ def test_released_money_is_used(store: Store) -> None:
     asked: list[str] = []
 
     class Poor:
-        assessor, settled, terms = "gpt", 0, Terms("m", PROMPTS["preference"], concurrency=2)
+        assessor, settled, lists, terms = "gpt", 0, None, Terms("m", PROMPTS["preference"], concurrency=2)
         stopping = threading.Event()
 
         def __init__(self) -> None:
@@ -548,13 +548,13 @@ def test_no_passage_changes_the_prompt_form_or_an_outcome(store: Store, provider
 # ---- killed
 
 
-def run_judge(path: Path, provider: Provider, budget: str, at_once: int) -> subprocess.Popen[str]:
+def run_judge(path: Path, provider: Provider, budget: str, at_once: int, *more: str) -> subprocess.Popen[str]:
     words = (
         f"--judge llm --url {provider.address}/v1 --allow-host localhost --model gpt --assessor gpt --json"
     )
     words += f" --price-in 2.50 --price-out 10 --budget {budget} --at-once {at_once} --first-wait .01"
     return subprocess.Popen(
-        [sys.executable, "-m", "duelpool", "judge", str(path), *words.split(), "--patience", "1000"],
+        [sys.executable, "-m", "duelpool", "judge", str(path), *words.split(), "--patience", "1000", *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

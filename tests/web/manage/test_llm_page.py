@@ -85,6 +85,24 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
 
 
 @pytest.mark.long
+def test_the_page_tells_lists_from_pairs(site: Site, people: People) -> None:
+    campaign = managed(site.store, "lists", strategy="allpairs")
+    with serving(Provider()) as served:
+        let_judge(campaign, served, "llm-example", items_per_request=3)
+    manager = Manager(site, people(), campaign)
+    manager.go("llm")
+    text = " ".join(manager.page.inner_text("#models").split())
+    for words in (
+        "of them from lists",
+        "... of the pairs asked in lists 0.0 %",
+        "for lists)",
+        "answered list",
+    ):
+        assert words in text, words
+    look_with_axe(manager.page, "lists")
+
+
+@pytest.mark.long
 def test_pages_say_what_was_decided_about_a_model_beside_people(
     site: Site, people: People, provider: Provider
 ) -> None:

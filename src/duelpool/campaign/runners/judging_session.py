@@ -28,7 +28,8 @@ class JudgeGaveUp(DuelpoolError):
 class SessionTally:
     """The counts of a session, and why it ended: "skipped", "stopped", "limit", or as `session_ending` says.
 
-    Of a model beside people: "tried", "asked" or "dropped" where it is asked nothing now; `said` says it in words.
+    Of a model beside people: "tried", "asked" or "dropped" where it is asked nothing now; `said` says it in words, and
+    how many lists of items got no usable reply from a model.
     """
 
     judged: int = 0

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import read_uncounted
@@ -105,6 +105,9 @@ class ModelFigures:
     refusals: CountedShare
     malformed: CountedShare
     flips: CountedShare
+    listed: int  # pairs whose replies come from lists of items, at least in one order
+    flips_alone: CountedShare  # of the pairs that were asked one at a time
+    flips_listed: CountedShare
     left: CountedShare  # of all choices of a side, in both orders
     longer: CountedShare  # of the pairs whose choice held, how often the longer text was chosen
     people_longer: CountedShare  # of people's votes on those pairs
@@ -112,6 +115,7 @@ class ModelFigures:
     people_split: CountedShare  # of people's votes on flipped pairs, the share of the more frequent side
     by_confidence: tuple[ByConfidence, ...]
     requests: int
+    lists: int  # requests about a list
     calls: tuple[CallRow, ...]
     tokens_in: int
     tokens_out: int
@@ -180,6 +184,7 @@ class _Pair:
     choice: str | None
     confidence: float | None
     longer: str | None
+    listed: bool
 
 
 def _key(order: Order) -> Key:
@@ -195,14 +200,15 @@ def _pairs(replies: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
         key = (order.topic, order.criterion, order.left, order.right)
         lengths = first.left_length - first.right_length
         longer = None if not lengths else order.left if lengths > 0 else order.right
+        listed = bool(first.listed or second.listed)
         if not {first.outcome, second.outcome} <= _CHOICES:
-            yield _Pair(key, False, None, None, longer)
+            yield _Pair(key, False, None, None, longer, listed)
             continue
         chosen = {"left": order.left, "right": order.right, "tie": "tie"}[first.outcome]
         again = {"left": order.right, "right": order.left, "tie": "tie"}[second.outcome]
         confidences = [each.confidence for each in (first, second) if each.confidence is not None]
         confidence = sum(confidences) / len(confidences) if confidences else None
-        yield _Pair(key, True, chosen if chosen == again else None, confidence, longer)
+        yield _Pair(key, True, chosen if chosen == again else None, confidence, longer, listed)
 
 
 def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
@@ -231,7 +237,10 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
         replies=dict(sorted(outcomes.items())),
         refusals=CountedShare.of((key, said == "refused", 1) for key, said in said_of),
         malformed=CountedShare.of((key, said == "malformed", 1) for key, said in said_of),
-        flips=CountedShare.of((pair.key, pair.choice is None, 1) for pair in decided),
+        flips=_flips(decided),
+        listed=sum(pair.listed for pair in pairs),
+        flips_alone=_flips([pair for pair in decided if not pair.listed]),
+        flips_listed=_flips([pair for pair in decided if pair.listed]),
         left=CountedShare.of((key, said == "left", 1) for key, said in said_of if said in {"left", "right"}),
         longer=CountedShare.of((pair.key, pair.choice == pair.longer, 1) for pair in sized),
         people_longer=CountedShare.of(
@@ -243,6 +252,7 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
         people_split=_split(flipped, votes),
         by_confidence=_by_confidence(consistent, votes),
         requests=sum(each.calls for each in calls),
+        lists=_lists(tx, judge.assessor),
         calls=tuple(CallRow(each.state, each.result, each.calls) for each in calls),
         tokens_in=sum(each.tokens_in for each in calls),
         tokens_out=sum(each.tokens_out for each in calls),
@@ -255,6 +265,18 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
         per_pair=judge.spent / _WHOLE / len(pairs) if pairs else None,
         seconds=sum(each.seconds for each in replies.values()) / total if total else None,
     )
+
+
+def _lists(tx: Reading, assessor: str) -> int:
+    columns = schema.llm_call.c
+    query = select(func.count()).where(
+        columns.campaign == tx.campaign, columns.assessor == assessor, columns.list_items.is_not(None)
+    )
+    return int(tx.connection.execute(query).scalar_one())
+
+
+def _flips(pairs: list[_Pair]) -> CountedShare:
+    return CountedShare.of((pair.key, pair.choice is None, 1) for pair in pairs)
 
 
 def _agreement(pairs: list[_Pair], votes: Votes) -> CountedShare:

@@ -10,30 +10,36 @@ import json
 import secrets
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.runners.llm_lists import LISTED, ItemList, ItemLists, unfolded
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges.live import JudgeError, Sheet
 from duelpool.judges.llm.endpoint import Endpoint
 from duelpool.judges.llm.prices import Prices, most_tokens
-from duelpool.judges.llm.prompts import Prompt, unreadable_because
+from duelpool.judges.llm.prompts import PROMPTS, Prompt, unreadable_because
 from duelpool.judges.llm.replies import (
     Malformed,
     ReplyForm,
     ReplyFormat,
+    Verdict,
+    list_form,
     parse_usage,
     parse_verdict,
     preference_form,
 )
 from duelpool.net.http import NoAnswer, NotSent, Response
-from duelpool.records import Answer, Outcome
+from duelpool.records import Answer, Outcome, Passage
 from duelpool.seeds import rng_for
 from duelpool.store import Writing, holdings, llm
 from duelpool.store.llm import ModelJudge, ModelReply, Order
 
 WAIT_AT_MOST = 600.0  # seconds that a server may ask us to wait; beyond, the judge fails
+MOST_ITEMS = 10  # of a list
+_TOKENS_OF_AN_ITEM = 8  # that each item of a list adds to the longest reply
 _RETRY = {408, 409, 425, 429}  # the statuses below 500 after which a request is tried again
 
 
@@ -43,6 +49,26 @@ class OutOfBudget(Exception):
 
 class EndpointRefuses(JudgeError):
     """The model's API refuses for good: the key, the model's name, or the form of the request is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A request: its bytes, the form and the longest length of its reply, and what it asks about."""
+
+    body: bytes
+    form: ReplyForm
+    max_tokens: int
+    about: Order
+    items: tuple[str, ...] = ()  # of a list, in the order shown
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of its bytes."""
+        return hashlib.sha256(self.body).hexdigest()
+
+
+Unfold = Callable[[Verdict, float], Mapping[Order, ModelReply]]
+"""The replies that a verdict gives, from the verdict and the seconds that it took; all are stored at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +87,8 @@ class Terms:
     tries_malformed: int = 3
     first_wait: float = 1.0  # seconds, doubled with every try
     concurrency: int = 4
+    items_per_request: int = 2  # more: lists, whose order is unfolded into pairs
+    list_prompt: Prompt = PROMPTS["list"]
 
     def __post_init__(self) -> None:
         if not self.model.strip():
@@ -68,6 +96,10 @@ class Terms:
         for name in ("max_tokens", "tries", "tries_malformed", "concurrency"):
             if getattr(self, name) < 1:
                 raise BadParameter(f"'{name}' is a whole number from 1 on, not {getattr(self, name)}.")
+        if not 2 <= self.items_per_request <= MOST_ITEMS:
+            raise BadParameter(f"A request has 2 to {MOST_ITEMS} items, not {self.items_per_request}.")
+        if self.list_prompt.kind != "list":
+            raise BadParameter("The prompt for lists isn't one.", remedy="`duelpool prompt list` shows ours.")
         if self.budget is not None and self.prices is None:
             raise BadParameter(
                 "A budget needs the prices of tokens.", remedy="Give --price-in and --price-out per million."
@@ -76,30 +108,46 @@ class Terms:
     @property
     def parameters(self) -> dict[str, Any]:
         """What decides the replies besides model and prompt."""
-        return {
+        parameters: dict[str, Any] = {
             "temperature": self.temperature,
             self.token_field: self.max_tokens,
             "reply_format": self.reply_format,
         }
+        if self.items_per_request > 2:
+            parameters |= {
+                "items_per_request": self.items_per_request,
+                "list_prompt": _named(self.list_prompt),
+            }
+        return parameters
 
-    def body(self, sheet: Sheet, secret: str) -> tuple[bytes, ReplyForm]:
-        """Return the request for a question, always the same bytes, and the form of its reply."""
-        form = (
-            ReplyForm(grades=sheet.grades)
-            if sheet.right is None
-            else preference_form(Outcome.TIE in sheet.outcomes)
+    @property
+    def prompt_text(self) -> str:
+        """The prompt, and that for lists where the model gets any."""
+        return "\n\n".join(
+            (self.prompt.text, *((self.list_prompt.text,) if self.items_per_request > 2 else ()))
         )
+
+    def request(self, sheet: Sheet, secret: str, listed: Sequence[Passage] = ()) -> ModelRequest:
+        """Return the request for a question, or for a list of passages of its topic: always the same bytes."""
+        ties = Outcome.TIE in sheet.outcomes
+        if listed:
+            form = list_form(len(listed), ties)
+        else:
+            form = ReplyForm(grades=sheet.grades) if sheet.right is None else preference_form(ties)
+        prompt = self.list_prompt if listed else self.prompt
+        max_tokens = self.max_tokens + _TOKENS_OF_AN_ITEM * len(listed)
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": self.prompt.messages(sheet, form, secret),
-            self.token_field: self.max_tokens,
+            "messages": prompt.messages(sheet, form, secret, listed),
+            self.token_field: max_tokens,
         }
         if self.temperature is not None:
             body["temperature"] = self.temperature
         wanted = form.response_format(self.reply_format)
         if wanted is not None:
             body["response_format"] = wanted
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), form
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        return ModelRequest(data, form, max_tokens, _order(sheet), tuple(each.id for each in listed))
 
 
 @dataclass(slots=True)
@@ -114,11 +162,19 @@ class LlmJudge:
     session: str = field(default_factory=lambda: secrets.token_hex(8))
     stopping: threading.Event = field(default_factory=threading.Event)
     settled: int = 0  # calls whose cost is known; when it grows, held money has become free
+    lists: ItemLists | None = None  # where the model is asked about more than two items at once
 
     @classmethod
     def enrol(cls, campaign: Campaign, assessor: str, endpoint: Endpoint, terms: Terms) -> "LlmJudge":
         """Enrol a model, or resume where it stopped; open calls of other processes are closed."""
         judge = cls(campaign, assessor, endpoint, terms)
+        if terms.items_per_request > 2:
+            if campaign.settings.stage == "grading":
+                raise BadParameter(
+                    "Where items are graded, a model is asked about one at a time.",
+                    remedy="Leave out --items-per-request.",
+                )
+            judge.lists = ItemLists(campaign, assessor, terms.items_per_request, terms.tries_malformed)
         prices = terms.prices
         row = ModelJudge(
             assessor=assessor,
@@ -126,7 +182,7 @@ class LlmJudge:
             address=str(endpoint.address),
             prompt=terms.prompt.title,
             prompt_hash=terms.prompt.hash,
-            prompt_text=terms.prompt.text,
+            prompt_text=terms.prompt_text,
             parameters=terms.parameters,
             secret=secrets.token_hex(16),
             price_in=prices.sent if prices else None,
@@ -155,24 +211,45 @@ class LlmJudge:
         known = campaign.read(lambda tx: llm.reply(tx, self.assessor, order))
         if known is not None:
             return known
-        body, form = self.terms.body(sheet, self.secret)
-        request = hashlib.sha256(body).hexdigest()
-        base = ModelReply("malformed", request, left_length=len(sheet.left.text))
+        request = self.terms.request(sheet, self.secret)
+        base = ModelReply("malformed", request.hash, left_length=len(sheet.left.text))
         if sheet.right is not None:
             base = replace(base, right_length=len(sheet.right.text))
+
+        def reply_of(verdict: Verdict, seconds: float) -> dict[Order, ModelReply]:
+            said = {name: getattr(verdict, name) for name in ("outcome", "confidence", "grade")}
+            return {order: replace(base, seconds=seconds, **said)}
+
+        return self._send(request, reply_of)[order]
+
+    def _ask_list(self, sheet: Sheet, listed: ItemList, items: tuple[str, ...]) -> bool:
+        """Ask for the order of a list and store the replies to its pairs; return whether the reply was usable."""
+        request = self.terms.request(sheet, self.secret, [listed.passages[item] for item in items])
+
+        def replies_of(verdict: Verdict, seconds: float) -> dict[Order, ModelReply]:
+            if verdict.outcome != "order":
+                return {}
+            base = ModelReply("malformed", request.hash, seconds=seconds)
+            return unfolded(verdict, items, listed.passages, request.about, base)
+
+        return bool(self._send(request, replies_of))
+
+    def _send(self, request: ModelRequest, replies_of: Unfold) -> Mapping[Order, ModelReply]:
+        """Send a request until its reply can be read, or no try is left, and return the replies that are stored."""
         malformed = failures = answered = 0
+        prefix = f"{LISTED}: " if request.items else ""
         began = time.monotonic()
         while True:
-            call = self._reserve(order, body)
+            call = self._reserve(request)
             try:
-                got = self.endpoint.post(body, f"{request[:32]}-{answered}")
+                got = self.endpoint.post(request.body, f"{request.hash[:32]}-{answered}")
             except NotSent as error:
                 self._settle(call, llm.FAILED, str(error))
-                failures = self._wait_or_give_up(failures, str(error), None, request)
+                failures = self._wait_or_give_up(failures, str(error), None, request.hash)
                 continue
             except NoAnswer as error:
                 self._settle(call, llm.UNKNOWN, str(error))
-                failures = self._wait_or_give_up(failures, str(error), None, request)
+                failures = self._wait_or_give_up(failures, str(error), None, request.hash)
                 continue
             except DuelpoolError:  # a forbidden address: nothing was sent
                 self._settle(call, llm.FAILED, "refused here")
@@ -185,31 +262,25 @@ class LlmJudge:
                 failures = self._refused(got, failures, request)
                 continue
             answered += 1
-            base = replace(base, seconds=round(time.monotonic() - began, 3))
+            seconds = round(time.monotonic() - began, 3)
             try:
-                verdict = parse_verdict(got.body, form)
+                verdict = parse_verdict(got.body, request.form)
+                result = LISTED if verdict.outcome == "order" else f"{prefix}{verdict.outcome}"
             except Malformed as error:
                 malformed += 1
-                last = malformed >= self.terms.tries_malformed
-                self._store_response(
-                    call, got, body, result=f"malformed: {error}", order=order, reply=base if last else None
-                )
-                if last:
-                    return base
-                continue
-            reply = replace(base, outcome=verdict.outcome, confidence=verdict.confidence, grade=verdict.grade)
-            return (
-                self._store_response(call, got, body, result=verdict.outcome, order=order, reply=reply)
-                or reply
-            )
+                verdict, result = Verdict("malformed"), f"{prefix}malformed: {error}"
+                if malformed < self.terms.tries_malformed:
+                    self._store_response(call, got, request, result, {})
+                    continue
+            return self._store_response(call, got, request, result, replies_of(verdict, seconds))
 
-    def _reserve(self, order: Order, body: bytes) -> int:
+    def _reserve(self, request: ModelRequest) -> int:
         if self.stopping.is_set():
             raise JudgeError("Judging was stopped.")
-        prices = self.terms.prices
-        most = prices.most(body, self.terms.max_tokens) if prices else 0
+        prices, about = self.terms.prices, request.about
+        most = prices.most(request.body, request.max_tokens) if prices else 0
         call = self.campaign.write(
-            lambda tx: llm.reserve(tx, self.assessor, order, most, session=self.session)
+            lambda tx: llm.reserve(tx, self.assessor, about, most, session=self.session, items=request.items)
         )
         if call is None:
             raise OutOfBudget
@@ -220,15 +291,20 @@ class LlmJudge:
         self.settled += 1
 
     def _store_response(
-        self, call: int, got: Response, body: bytes, *, result: str, order: Order, reply: ModelReply | None
-    ) -> ModelReply | None:
-        """Store a response and its cost in one transaction; `reply` is the final one, where this is it."""
+        self,
+        call: int,
+        got: Response,
+        request: ModelRequest,
+        result: str,
+        replies: Mapping[Order, ModelReply],
+    ) -> Mapping[Order, ModelReply]:
+        """Store a response, its cost and the replies that it gives in one transaction; return those that are kept."""
         usage, prices = parse_usage(got.body), self.terms.prices
-        sent = usage.sent if usage.sent is not None else most_tokens(body)
-        received = usage.received if usage.received is not None else self.terms.max_tokens
-        over = sent > most_tokens(body) or received > self.terms.max_tokens
+        sent = usage.sent if usage.sent is not None else most_tokens(request.body)
+        received = usage.received if usage.received is not None else request.max_tokens
+        over = sent > most_tokens(request.body) or received > request.max_tokens
 
-        def work(tx: Writing) -> ModelReply | None:
+        def work(tx: Writing) -> dict[Order, ModelReply]:
             llm.settle(
                 tx,
                 call,
@@ -238,9 +314,9 @@ class LlmJudge:
                 tokens_in=usage.sent,
                 tokens_out=usage.received,
             )
-            if reply is None:
-                return None
-            return llm.store_reply(tx, self.assessor, order, reply)
+            return {
+                order: llm.store_reply(tx, self.assessor, order, reply) for order, reply in replies.items()
+            }
 
         stored = self.campaign.write(work)
         self.settled += 1
@@ -253,10 +329,11 @@ class LlmJudge:
 
     # ---- failures
 
-    def _refused(self, got: Response, failures: int, request: str) -> int:
+    def _refused(self, got: Response, failures: int, request: ModelRequest) -> int:
         if got.status < 500 and got.status not in _RETRY:
             remedies = {
-                400: "It may not know the reply's form (--reply-format json or none) or a parameter.",
+                400: "It may not know the reply's form (--reply-format json or none) or a parameter"
+                f"{', or the list is too long (--items-per-request)' if request.items else ''}.",
                 401: "Check the API key in the environment variable.",
                 403: "Check what the API key may do.",
                 404: "Check the URL and the model's name.",
@@ -268,7 +345,7 @@ class LlmJudge:
                 if moved
                 else remedies.get(got.status, "See the API's documentation."),
             )
-        return self._wait_or_give_up(failures, f"status {got.status}", got.retry_after, request)
+        return self._wait_or_give_up(failures, f"status {got.status}", got.retry_after, request.hash)
 
     def _wait_or_give_up(self, failures: int, what: str, retry_after: float | None, request: str) -> int:
         """Wait before another try, longer each time, or raise JudgeError; return the number of failures."""
@@ -288,18 +365,44 @@ class LlmJudge:
     def answer(self, sheet: Sheet) -> Answer:
         """Return the answer to a question: a pair is shown in both orders, and the two replies must agree."""
         if why := unreadable_because(sheet):
-            return Answer(Outcome.CANNOT_JUDGE, note=f"{self._signature}; {why}")
+            return Answer(Outcome.CANNOT_JUDGE, note=f"{self._signature()}; {why}")
+        if self.lists is not None:
+            self._ask_lists(sheet, self.lists)
         first = self.reply_to(_order(sheet), sheet)
         if sheet.right is None:
-            return _graded(first, self._signature)
+            return _graded(first, self._signature(first))
         swapped = replace(sheet, left=sheet.right, right=sheet.left)
         second = self.reply_to(_order(swapped), swapped)
-        return combined(first, second, flips=self.campaign.settings.flips, signature=self._signature)
+        signature = self._signature(first, second)
+        return combined(first, second, flips=self.campaign.settings.flips, signature=signature)
 
-    @property
-    def _signature(self) -> str:
-        prompt = self.terms.prompt
-        return f"model {self.terms.model}; prompt {prompt.title} {prompt.hash}"
+    def _ask_lists(self, sheet: Sheet, lists: ItemLists) -> None:
+        """Ask about a list with both items of a question, if there is one to ask about."""
+        listed = lists.take(sheet)
+        if listed is None:
+            return
+        try:
+            for items in listed.orders:
+                if not self._ask_list(sheet, listed, items):
+                    lists.count_unusable()
+                    return
+        finally:
+            lists.end(listed)
+
+    def _signature(self, *replies: ModelReply) -> str:
+        lists = [each.listed for each in replies if each.listed]
+        prompts = [] if lists and len(lists) == len(replies) else [_named(self.terms.prompt)]
+        parts = [f"model {self.terms.model}"]
+        if lists:
+            prompts.append(_named(self.terms.list_prompt))
+        parts.append(f"prompt {' and '.join(prompts)}")
+        if lists:
+            parts.append(f"{'' if len(lists) == len(replies) else 'one order '}from a list of {max(lists)}")
+        return "; ".join(parts)
+
+
+def _named(prompt: Prompt) -> str:
+    return f"{prompt.title} {prompt.hash}"
 
 
 def _order(sheet: Sheet) -> Order:

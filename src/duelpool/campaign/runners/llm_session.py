@@ -40,6 +40,12 @@ class LlmSession:
 
     def run(self, limit: int | None = None) -> SessionTally:
         """Judge until there is nothing more, the budget is used up, or the limit is reached."""
+        self._run(limit)
+        if self._judge.lists is not None:
+            self.tally.said = " ".join(each for each in (self.tally.said, self._judge.lists.said) if each)
+        return self.tally
+
+    def _run(self, limit: int | None) -> None:
         at_work: dict[Future[Answer], Question] = {}
         unaffordable: list[Question] = []
         settled = -1
@@ -53,12 +59,12 @@ class LlmSession:
                             at_work[self._submit(pool, question)] = question
                     if not at_work and not unaffordable:
                         self._set_ending(limit)
-                        return self.tally
+                        return
                     if not at_work:
                         if settled == self._judge.settled:  # no held money became free since the last try
                             self.tally.ended = "budget"
                             self._campaign.write(self._record_budget)
-                            return self.tally
+                            return
                         settled = self._judge.settled
                         tried = unaffordable.pop(0)
                         at_work[self._submit(pool, tried)] = tried

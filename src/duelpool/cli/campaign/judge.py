@@ -256,6 +256,8 @@ def llm(
 --budget 5
 
       duelpool judge llm campaign.db --url http://localhost:8000/v1 --model NAME --allow-host localhost
+
+      duelpool judge llm campaign.db --url https://api.example.org/v1 --model NAME --items-per-request 5
     """
     with opened(store, judging.campaign, writable=True) as campaign:
         enrolled = model.enrol(campaign)

@@ -2,14 +2,14 @@
 
 import os
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.table import Table
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures, model_figures
-from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
+from duelpool.campaign.runners.llm_judge import MOST_ITEMS, LlmJudge, Terms
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
 from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
@@ -17,6 +17,7 @@ from duelpool.cli.output import print_json, print_table, quiet_broken_pipe, tell
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, write_preferences, write_qrels
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, Prompt, parse_address, read_money, read_prompt
+from duelpool.judges.llm.prompts import PromptKind
 from duelpool.judges.llm.replies import ReplyFormat
 
 KEY_VARIABLE = "DUELPOOL_LLM_KEY"
@@ -44,6 +45,17 @@ class LLMOptions:
     ] = None
     prompt: Annotated[
         str | None, typer.Option(help="A prompt template of your own; see `duelpool prompt`.")
+    ] = None
+    items_per_request: Annotated[
+        int,
+        typer.Option(
+            min=2,
+            max=MOST_ITEMS,
+            help="More than 2: ask for the order of this many items, unfolded into pairs.",
+        ),
+    ] = 2
+    list_prompt: Annotated[
+        str | None, typer.Option(help="A template of your own for these; see `duelpool prompt list`.")
     ] = None
     price_in: Annotated[
         str | None, typer.Option(help="Price of a million tokens sent.", rich_help_panel=_COST)
@@ -97,9 +109,7 @@ class LLMOptions:
 
     def terms(self, campaign: Campaign) -> Terms:
         """Return how the model is asked."""
-        kind: Literal["preference", "grade"] = (
-            "grade" if campaign.settings.stage == "grading" else "preference"
-        )
+        kind: PromptKind = "grade" if campaign.settings.stage == "grading" else "preference"
         usual = "answers" if kind == "preference" and campaign.live.goal.of_systems else kind
         for name, value, known in (
             ("form of reply", self.reply_format, get_args(ReplyFormat)),
@@ -119,6 +129,8 @@ class LLMOptions:
             tries=self.tries,
             first_wait=self.first_wait,
             concurrency=self.at_once,
+            items_per_request=self.items_per_request,
+            list_prompt=read_prompt(self.list_prompt, "list") if self.list_prompt else PROMPTS["list"],
         )
 
     def _prices(self) -> Prices | None:
@@ -214,8 +226,19 @@ def _show(figures: ModelFigures, currency: str) -> None:
         money += f" (of which {figures.unknown:,.6f} may not have been billed)"
     rows = [
         ("prompt", f"{figures.prompt} {figures.prompt_hash}"),
-        ("pairs in both orders", f"{figures.pairs:,}"),
+        (
+            "pairs in both orders",
+            f"{figures.pairs:,}{f' ({figures.listed:,} from lists)' if figures.listed else ''}",
+        ),
         ("chooses another when the sides change", percent(figures.flips)),
+        *(
+            (
+                ("... asked in pairs", percent(figures.flips_alone)),
+                ("... asked in lists", percent(figures.flips_listed)),
+            )
+            if figures.listed
+            else ()
+        ),
         ("chooses the left side", percent(figures.left)),
         ("chooses the longer text", percent(figures.longer)),
         ("people choose the longer text", percent(figures.people_longer)),
@@ -227,7 +250,7 @@ def _show(figures: ModelFigures, currency: str) -> None:
         ("refused", percent(figures.refusals)),
         ("malformed after all tries", percent(figures.malformed)),
         ("items graded", f"{figures.graded:,}"),
-        ("requests", f"{figures.requests:,}"),
+        ("requests", f"{figures.requests:,}{f' ({figures.lists:,} for lists)' if figures.lists else ''}"),
         *((f"... {each.state}: {each.result}", f"{each.calls:,}") for each in figures.calls),
         ("tokens sent, received", f"{figures.tokens_in:,}, {figures.tokens_out:,}"),
         ("cost", money if figures.priced else "no prices are given"),
@@ -264,7 +287,7 @@ def prompt(
 
       duelpool prompt
 
-      duelpool prompt grade
+      duelpool prompt list
 
       duelpool prompt --file mine.txt
     """

@@ -7,6 +7,7 @@ a model say can reach the log; and the words refer to our own marks, so no passa
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from duelpool.records import is_number
@@ -15,7 +16,7 @@ ReplyFormat = Literal["schema", "json", "none"]
 CONFIDENCES = (50, 60, 70, 80, 90, 100)
 """The confidences that a model may state: how many of a hundred careful readers would choose the same."""
 
-CONTENT_AT_MOST = 1000  # characters; the longest valid reply has fifty
+CONTENT_AT_MOST = 1000  # characters; the longest valid reply has about a hundred
 
 
 class Malformed(Exception):
@@ -24,19 +25,23 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """The form of a reply: the words it may choose from, or the grades."""
+    """The form of a reply: the words it may choose from, or the grades, or the marks that it puts in order."""
 
     choices: tuple[str, ...] = ()
     grades: tuple[float, ...] = ()
+    marks: tuple[str, ...] = ()
+    ties: bool = False  # whether marks may share a place; then the order is a list of lists
 
     @property
     def field(self) -> str:
         """The JSON field that holds the choice."""
-        return "better" if self.choices else "grade"
+        return "better" if self.choices else "order" if self.marks else "grade"
 
     @property
     def values(self) -> tuple[str | float | int, ...]:
-        """The values that the field may have."""
+        """The values that the field may have, or those that an order consists of."""
+        if self.marks:
+            return (*self.marks, "cannot")
         return self.choices or (*(int(each) if each == int(each) else each for each in self.grades), "cannot")
 
     @property
@@ -44,6 +49,16 @@ class ReplyForm:
         """The form in words, for models that get no schema."""
         values = ", ".join(json.dumps(each) for each in self.values)
         sure = ", ".join(map(str, CONFIDENCES))
+        if self.marks:
+            values = ", ".join(json.dumps(each) for each in self.marks)
+            kind = "a list of lists with" if self.ties else "a list of"
+            tied = ", those that are equally good in one list" if self.ties else ""
+            cannot = '[["cannot"]]' if self.ties else '["cannot"]'
+            return (
+                f'{{"order": {kind} all of {values}, each once, the best first{tied}, "confidence": one of {sure}}}. '
+                f'{cannot} is for what can\'t be judged at all. "confidence" is how many of a hundred careful readers '
+                "would choose the same of two of them, on average"
+            )
         return (
             f'{{"{self.field}": one of {values}, "confidence": one of {sure}}}. '
             '"cannot" is for what can\'t be judged at all. "confidence" is how many of a hundred careful readers '
@@ -53,11 +68,17 @@ class ReplyForm:
     @property
     def schema(self) -> dict[str, Any]:
         """The form as a JSON schema."""
+        text = bool(self.choices or self.marks)
+        value: dict[str, Any] = {"enum": list(self.values)} | {
+            "type": "string" if text else ["number", "string"]
+        }
+        if self.marks:
+            value = {"type": "array", "items": value}
+            value = {"type": "array", "items": value} if self.ties else value
         return {
             "type": "object",
             "properties": {
-                self.field: {"enum": list(self.values)}
-                | ({"type": "string"} if self.choices else {"type": ["number", "string"]}),
+                self.field: value,
                 "confidence": {"type": "integer", "enum": list(CONFIDENCES)},
             },
             "required": [self.field, "confidence"],
@@ -79,13 +100,19 @@ def preference_form(ties: bool) -> ReplyForm:
     return ReplyForm(choices=("left", "right", *(("tie",) if ties else ()), "cannot"))
 
 
+def list_form(number: int, ties: bool) -> ReplyForm:
+    """Return the form of an order of several items, which are marked A, B, C and so on."""
+    return ReplyForm(marks=tuple(ascii_uppercase[:number]), ties=ties)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A model's answer: left, right, tie, grade, cannot or refused."""
+    """A model's answer: left, right, tie, grade, order, cannot or refused; `places` of an order, the best first."""
 
     outcome: str
     confidence: float | None = None
     grade: float | None = None
+    places: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +189,9 @@ def parse_content(content: str, form: ReplyForm) -> Verdict:
     if type(confidence) is not int or confidence not in CONFIDENCES:
         raise Malformed("another confidence")
     sure = confidence / 100
+    if form.marks:
+        places = _places(value, form)
+        return Verdict("order", sure, places=places) if places else Verdict("cannot", sure)
     if form.choices:
         if not isinstance(value, str) or value not in form.choices:
             raise Malformed("another choice")
@@ -173,3 +203,20 @@ def parse_content(content: str, form: ReplyForm) -> Verdict:
     if float(value) not in form.grades:
         raise Malformed("another grade")
     return Verdict("grade", sure, float(value))
+
+
+def _places(value: Any, form: ReplyForm) -> tuple[tuple[str, ...], ...]:
+    """Return the marks in their order, those that share a place together; none for what can't be judged."""
+    if not isinstance(value, list):
+        raise Malformed("another order")
+    places = value if form.ties else [[each] for each in value]
+    if not all(isinstance(place, list) and place for place in places):
+        raise Malformed("another order")
+    named = [mark for place in places for mark in place]
+    if not all(isinstance(mark, str) for mark in named):
+        raise Malformed("another order")
+    if named == ["cannot"]:
+        return ()
+    if sorted(named) != sorted(form.marks):
+        raise Malformed("another order")
+    return tuple(tuple(place) for place in places)

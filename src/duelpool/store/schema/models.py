@@ -58,6 +58,7 @@ llm_reply = Table(  # replies: one row for a pair in one order, so that no reque
     Column("right_length", Integer, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("time", Float, nullable=False),
+    Column("listed", Integer, nullable=False, server_default="0"),  # items of the list that it comes from
     ForeignKeyConstraint(["campaign", "assessor"], ["llm_judge.campaign", "llm_judge.assessor"]),
     ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
     CheckConstraint(
@@ -84,6 +85,7 @@ llm_call = Table(  # every request, recorded before it is sent, with the most th
     Column("tokens_out", BigInteger),
     Column("began", Float, nullable=False),
     Column("ended", Float),
+    Column("list_items", Text),  # of a list, in the order shown: JSON; null for a pair or a grade
     ForeignKeyConstraint(["campaign", "assessor"], ["llm_judge.campaign", "llm_judge.assessor"]),
     # unknown: sent, but its result was never recorded; it counts as the most that it can have cost
     CheckConstraint("state in ('open', 'answered', 'failed', 'unknown')", name="llm_call_state"),

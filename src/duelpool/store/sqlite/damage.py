@@ -17,6 +17,7 @@ _OF_JSON = {
     "passage": ("sources",),
     "log": ("survivors",),
     "llm_judge": ("parameters",),
+    "llm_call": ("list_items",),
 }  # columns of text that hold JSON
 
 
