@@ -236,7 +236,8 @@ def _unfinished(tx: Reading, topic: str, pair: tuple[str, str], history: _Histor
     """Return the list of a session that ended between its two orders, None where the pair was asked by itself."""
     for items in sorted(history.answered):
         if {*pair} <= {*items} and items[::-1] not in history.answered:
-            return ItemList(topic, items, holdings.passages(tx, items), (items[::-1],))
+            passages = holdings.passages(tx, items)
+            return ItemList(topic, items, passages, (items[::-1],)) if len(passages) == len(items) else None
     return None
 
 
