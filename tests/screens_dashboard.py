@@ -103,6 +103,11 @@ def take_pictures() -> int:
         people = People(browser, site)
         base = f"{site.address}/manage/{campaign}"
         key = f"{base}?key={key_for(site.app, campaign)}"
+        waiting = people().page
+        waiting.goto(key)
+        while "being worked out" in waiting.inner_text("main"):
+            time.sleep(1)
+            waiting.goto(f"{base}/topics")
         for what, where, size, options in (
             ("overview", "overview", (1280, 1000), {}),
             ("leaderboard", "leaderboard", (1280, 1420), {}),
