@@ -266,7 +266,7 @@ def test_the_headline_says_what_would_settle_it() -> None:
         "A", "B"
     )
     assert system_board(_duel(round(share * 20 * (factor + 1)), 20 * (factor + 1))).settled("A", "B")
-    assert "over 100 times as many questions" in system_board(_duel(10, 20)).headline
+    assert "over a hundred times as many questions" in system_board(_duel(10, 20)).headline
     assert "would settle" not in system_board(_duel(95, 100)).headline
 
 

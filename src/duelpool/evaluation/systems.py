@@ -12,7 +12,7 @@ from duelpool.comparison import kendall_tau
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import SystemVote
 from duelpool.frames import Tabular, counted
-from duelpool.preferences.contests import ELO, MOST_TIMES, Contest, TieModel, VoteTable, fit_contest
+from duelpool.preferences.contests import ELO, Contest, TieModel, VoteTable, fit_contest
 from duelpool.report import Table, html_text
 from duelpool.shares import clustered_share
 
@@ -239,7 +239,7 @@ class SystemBoard(Tabular):
         unit = "question" if self.options.over == "questions" and self.questions > 1 else "vote"
         needed = self.contest.needed(first, second, self.options.level)
         if needed is None:
-            return f" If the difference stays, over {MOST_TIMES} times as many {unit}s like these would be needed."
+            return f" If the difference stays, over a hundred times as many {unit}s like these would be needed."
         more = needed - round(self.contest.freedom) - 1
         if not more:
             return " The votes that are still planned would settle it, if the difference stays."

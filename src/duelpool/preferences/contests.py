@@ -23,9 +23,6 @@ TIE_MODELS: tuple[TieModel, ...] = ("halves", "davidson")
 ELO = 400 / np.log(10)
 """Points of the Elo-like scale for one unit of strength; 1000 is the average system."""
 
-MOST_TIMES = 100
-"""How many times as many questions are looked at for what would settle two systems."""
-
 _STEPS = 100
 _TOLERANCE = 1e-10
 _JACKKNIFED = 1000  # clusters: with more of them, leaving one out changes nothing that matters
@@ -227,7 +224,7 @@ class Contest:
         """Return how many questions (or votes without one) would settle two systems, if their difference stays.
 
         Errors shrink with the root of the number. As many as there are: the votes that the plan still has would. None:
-        more than `MOST_TIMES` as many as there are.
+        more than a hundred times as many as there are.
         """
         i, j = self.systems.index(first), self.systems.index(second)
         gap, error = abs(float(self.values[i] - self.values[j])), float(self.difference_errors()[i, j])
@@ -246,7 +243,7 @@ class Contest:
             )
             return bool(gap > then[0] * limit[0])
 
-        low, high = count, MOST_TIMES * count
+        low, high = count, 100 * count
         if settles(low) or not settles(high):
             return low if settles(low) else None
         while high - low > 1:
