@@ -239,7 +239,9 @@ class SystemBoard(Tabular):
         unit = "question" if self.options.over == "questions" and self.questions > 1 else "vote"
         needed = self.contest.needed(first, second, self.options.level)
         if needed is None:
-            return f" If the difference stays, over a hundred times as many {unit}s like these would be needed."
+            return (
+                f" If the difference stays, over a hundred times as many {unit}s like these would be needed."
+            )
         more = needed - round(self.contest.freedom) - 1
         if not more:
             return " The votes that are still planned would settle it, if the difference stays."

@@ -60,8 +60,8 @@ def read_assessed(path: Readable) -> Judgments:
     tally = Tally()
     if is_json(source):
         rows = tuple(_of_log(source, tally))
-    elif names := _named_columns(source):
-        rows = tuple(_of_columns(source, names, tally))
+    elif has_named_columns(source):
+        rows = tuple(judgment for _, judgment in judgments_of_columns(source, tally))
     else:
         preferences = preferences_of(source)
         for notice in preferences.notices:
@@ -117,11 +117,18 @@ def _named_columns(source: Source) -> list[str] | None:
     return means if "topic" in means and decided and len(means) >= 3 else None
 
 
+def has_named_columns(source: Source) -> bool:
+    """Whether the first line of a source is a header that names a topic and who won."""
+    return _named_columns(source) is not None
+
+
 def _separator(line: str) -> str:
     return "\t" if "\t" in line else ","
 
 
-def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judgment]:
+def judgments_of_columns(source: Source, tally: Tally) -> Iterator[tuple[int, Judgment]]:
+    """Yield the judgments under a header line, each with its line; those that don't count are left out and counted."""
+    names = _named_columns(source) or []
     rows = _rows(source.data.decode(errors="replace"), source.name)
     next(rows)
     for name in (name for name, times in Counter(names).items() if name and times > 1):
@@ -144,7 +151,7 @@ def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judg
             tally.add("judgments that don't count left out", number)
             continue
         try:
-            yield _judgment(row, sided and row.get("sides_known", "").lower() not in _NO)
+            yield number, _judgment(row, sided and row.get("sides_known", "").lower() not in _NO)
         except BadRecord as error:
             raise BadFile.at(source.name, number, error.problem, error.remedy) from None
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.exports.files import write_log
+from duelpool.campaign.exports.files import write_csv, write_log
 from duelpool.campaign.imports import importer as intake_module
 from duelpool.campaign.imports.batch import Changed
 from duelpool.campaign.imports.importer import import_file
@@ -58,8 +58,10 @@ def lines_in(store: Store) -> int:
             '{"topic": "one", "left": "a", "right": "b", "outcome": "left"}',
             '{"event": "judgment", "topic": "one", "left": "c", "right": "b", "outcome": "left"}',
         ),
+        ("Assessor,Topic,A,B,Winner", "them,one,a,b,a", ",one,c,b,c"),
+        ("topic\tright\tleft\toutcome\tseconds", "one\tb\ta\tleft\t2.5", "one\tb\tc\tleft\t"),
     ],
-    ids=["pairs", "winners", "trec", "jsonl"],
+    ids=["pairs", "winners", "trec", "jsonl", "commas", "tabs"],
 )
 def test_every_form_of_preferences(store: Store, tmp_path: Path, lines: tuple[str, ...]) -> None:
     campaign = make_campaign(store, strategy="allpairs")
@@ -68,6 +70,42 @@ def test_every_form_of_preferences(store: Store, tmp_path: Path, lines: tuple[st
     assert winners(campaign, "one") == ["a", "c"]
     assert {judgment.assessor for judgment in campaign.judgments("one")} == {"them"}
     assert campaign.live.state("one").position == lines_in(store) == 2
+
+
+def test_columns_have_all_that_a_table_of_judgments_has(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, {"one": "abc", "two": "abc"}, strategy="allpairs", ties=True)
+    judge_all(campaign)
+    campaign.retract("one", [1], "a slip")
+    table = tmp_path / "judgments.csv"
+    write_csv(campaign, table)
+    other = make_campaign(store, {"one": "abc", "two": "abc"}, name="other", strategy="allpairs", ties=True)
+    taken = import_file(other, table)
+    assert [(notice.what, notice.count) for notice in taken.notices] == [
+        ("judgments that don't count left out", 1)
+    ]
+
+    def known(of: Campaign) -> list[tuple[object, ...]]:
+        return [
+            (each.topic, each.left, each.right, each.outcome, each.assessor, each.seconds, each.sides_known)
+            for topic in ("one", "two")
+            for each in of.judgments(topic)
+        ]
+
+    assert known(other) == known(campaign)
+
+
+def test_a_bad_row_of_a_table_is_refused_with_its_line(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    for row, problem in (
+        ("one,a,b,b,x", "the header has 4"),
+        ("one,a,b,sideways", "no outcome called 'sideways'"),
+        ("one,a,x,left", "'x'"),
+    ):
+        path = file_of(tmp_path, "topic,left,right,outcome", "one,a,b,left", row, name="table.csv")
+        with pytest.raises(BadFile, match=problem) as refused:
+            import_file(campaign, path)
+        assert str(refused.value).startswith("table.csv:3:") or "table.csv:3:" in str(refused.value)
+    assert lines_in(store) == 0
 
 
 def test_fields_of_json_lines_are_kept(store: Store, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from sqlalchemy import select
 from duelpool.deciders import CampaignGoal
 from duelpool.errors import BadFile, BadParameter, BadRecord, known_names
 from duelpool.files import PreferenceForm
+from duelpool.files.assessed import has_named_columns, judgments_of_columns
 from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, rows_of_lines, text_of
-from duelpool.files.judgments import judgment_from_json
+from duelpool.files.judgments import judgment_from_json, judgment_to_json
 from duelpool.files.notices import Tally
 from duelpool.files.preferences import Preferences, preferences_of
 from duelpool.files.source import OpenSource, Source
@@ -52,7 +53,7 @@ class Entry:
 def given_rows(
     opened: OpenSource, form: PreferenceForm | None, tally: Tally, visit: Callable[[bytes], None]
 ) -> tuple[Source, Iterator[tuple[int | None, Row]]]:
-    """Return a file for messages, and its rows with their lines: preferences in one of their forms, or a log.
+    """Return a file for messages, and its rows with their lines: preferences in one of their forms, columns, or a log.
 
     JSON lines are read as they are needed, and `visit` gets their bytes; other forms are read whole.
     """
@@ -63,6 +64,8 @@ def given_rows(
     visit(source.data)
     if form == "jsonl" or (form is None and is_json(source)):
         return source, json_rows(source)
+    if form is None and has_named_columns(source):
+        return source, ((line, judgment_to_json(each)) for line, each in judgments_of_columns(source, tally))
     return source, _rows_of_preferences(preferences_of(source, form), tally)
 
 

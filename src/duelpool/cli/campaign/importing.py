@@ -18,7 +18,10 @@ from duelpool.files import PreferenceForm
 def import_judgments(
     store: StoreArgument,
     file: Annotated[
-        str, typer.Argument(help="Preferences, JSON lines, or votes of systems; - is standard input.")
+        str,
+        typer.Argument(
+            help="Preferences, a table (CSV, TSV), JSON lines, or votes of systems; - is standard input."
+        ),
     ],
     rows: Annotated[
         str | None,
@@ -60,6 +63,7 @@ def import_judgments(
 ) -> None:
     """Import judgments from a file into a campaign's log: all of them, or none.
 
+    A table has a header that names its columns: topic, left and right (or a and b), outcome or winner, assessor.
     Where systems compete, the file may have votes: model_a, model_b (or left, right), winner, question_id, judge
     and judge_type (human or model).
     A phase that closes with fewer judgments than its rule needs is refused, with the line, the topic and both numbers.
@@ -67,6 +71,8 @@ def import_judgments(
     Examples:
 
       duelpool import campaign.db preferences.txt
+
+      duelpool import campaign.db judgments.csv
 
       duelpool import systems.db votes.csv
 
