@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from duelpool.access import audit_log
+from duelpool.campaign import Campaign
 from duelpool.client import Refused, SetUp
 from duelpool.errors import BadParameter
 from duelpool.store import holdings
@@ -163,6 +164,23 @@ def test_a_failed_creation_leaves_nothing(app: FastAPI) -> None:
     assert mine.delete(f"{base}/files/runs?name=a.run.gz").json()["ready"] is False
     assert mine.delete(base).status_code == 204
     assert mine.get(base).status_code == 404
+
+
+def test_prices_of_people_and_models_go_into_the_campaign(app: FastAPI) -> None:
+    mine = program(app, key_of(app))
+    base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
+    mine.put(f"{base}/files/runs?name=a.run", content=RUN)
+    for wrong, problem in (
+        ({"person_price": 1}, "Only one of the two prices"),
+        ({"model_price": 0}, "model_price"),
+    ):
+        got = mine.put(f"{base}/options", json=wrong)
+        assert got.status_code == 422 or problem in got.text, wrong
+    assert mine.put(f"{base}/options", json={"person_price": 1, "model_price": 0.1}).json()["ready"]
+    page = mine.get(base.replace("/api/v1/setups", "/setup"), params={"step": "judges"}).text
+    assert 'id="model_price" name="model_price" value="0.1"' in page
+    made = mine.post(f"{base}/campaign", json={"name": "two sources"}).json()
+    assert Campaign.open(app.state.store, made["id"]).settings.prices == (1.0, 0.1)
 
 
 def test_the_activity_log_says_that_a_link_created_a_campaign(app: FastAPI) -> None:

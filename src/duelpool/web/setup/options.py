@@ -30,6 +30,7 @@ Line = Annotated[str, Field(max_length=200), AfterValidator(_storable)]
 LongText = Annotated[str, Field(max_length=TEXT_AT_MOST), AfterValidator(_storable)]
 Count = Annotated[int, Field(ge=1, le=NUMBER_AT_MOST)]
 Amount = Annotated[int, Field(ge=0, le=NUMBER_AT_MOST)]
+PriceOption = Annotated[float, Field(gt=0, le=NUMBER_AT_MOST, allow_inf_nan=False)]
 
 
 class Options(BaseModel):
@@ -72,6 +73,8 @@ class Options(BaseModel):
     no_work_code: Line = ""
     llm_url: Annotated[WebAddress, Field(max_length=200), AfterValidator(_storable)] = ""
     llm_model: Line = ""
+    person_price: PriceOption | None = DEFAULTS.person_price
+    model_price: PriceOption | None = DEFAULTS.model_price
     llm_budget: Annotated[str, Field(pattern=r"^([0-9]{1,9}(\.[0-9]{1,4})?)?$")] = ""
     seed: Amount = DEFAULTS.seed
     consent: LongText = ""
@@ -100,6 +103,8 @@ class Options(BaseModel):
             judges=self.judges,
             cap=self.cap,
             weigh_assessors=self.weigh_assessors,
+            person_price=self.person_price,
+            model_price=self.model_price,
             reward=self.reward,
             fee_percent=self.fee_percent,
             budget=self.budget,
@@ -130,7 +135,10 @@ TICKED = (
     *("keep_ungraded", "keep_twins", "pages", "allow_missing_texts", "allow_missing_questions"),
     "weigh_assessors",
 )
-OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost", "spend_judgments")
+OPTIONAL = (
+    *("thin", "relevant_from", "budget", "share", "max_cost", "spend_judgments"),
+    *("person_price", "model_price"),
+)
 STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "files": (
@@ -139,15 +147,8 @@ STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "judges": (
             *("judges", "cap", "tests", "weigh_assessors", "reward", "fee_percent", "budget"),
-            *(
-                "panel",
-                "panel_study",
-                "completion_code",
-                "no_work_code",
-                "llm_url",
-                "llm_model",
-                "llm_budget",
-            ),
+            *("panel", "panel_study", "completion_code", "no_work_code"),
+            *("llm_url", "llm_model", "llm_budget", "person_price", "model_price"),
             *("consent", "guidelines"),
         ),
         "plan": ("goal", "strategy", "spend", "spend_judgments", "seed", "share", "learn_from", "max_cost"),
