@@ -73,6 +73,28 @@ def run_session(campaign: Campaign, provider: Provider, name: str = "gpt", **ter
     return LlmSession(model(campaign, provider, name, **terms), patience=50).run()
 
 
+def test_a_model_that_waits_judges_what_comes_later(store: Store, provider: Provider) -> None:
+    """Others hold questions when it starts; a pause ends no session; once all is judged, it ends by itself."""
+    campaign = make_campaign(store, {"one": "abcd"}, strategy="allpairs", cap=1)
+    campaign.enrol("person", "dedicated")
+    held = campaign.next_questions("person", 3)
+    session = LlmSession(model(campaign, provider), patience=50)
+    found: list[SessionTally] = []
+    thread = threading.Thread(target=lambda: found.append(session.run(None, 0.05)), daemon=True)
+    thread.start()
+    while session.tally.judged < 3:
+        time.sleep(0.02)
+    campaign.set_state("paused")
+    time.sleep(0.2)
+    campaign.set_state("open")
+    assert not found
+    for question in held[1:]:
+        campaign.answer(question.id, "person", Answer(Outcome.LEFT))
+    campaign.give_back(held[0].id, "person")
+    thread.join(60)
+    assert [(each.judged, each.ended) for each in found] == [(4, "done")]
+
+
 def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, ModelReply]:
     return store.of(campaign.id).read(lambda tx: llm.replies(tx, name))
 

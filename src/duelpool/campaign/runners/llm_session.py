@@ -10,10 +10,11 @@ from duelpool.campaign.runners.two_sources import decisions, refit
 from duelpool.campaign.views.idle import session_ending
 from duelpool.judges.live import JudgeError
 from duelpool.records import Answer, Outcome, Question
-from duelpool.store import Writing
+from duelpool.store import Writing, holdings
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
+_MAY_COME = ("nothing", "tried", "asked", "held")  # endings after which there may be questions again
 _REFIT_EVERY = 20  # answers, after which a model is held against people again
 
 
@@ -38,12 +39,27 @@ class LlmSession:
         self._in_a_row = 0
         self._aside: dict[str, Question] = {}
 
-    def run(self, limit: int | None = None) -> SessionTally:
-        """Judge until there is nothing more, the budget is used up, or the limit is reached."""
+    def run(self, limit: int | None = None, wait_seconds: float | None = None) -> SessionTally:
+        """Judge until there is nothing more, the budget is used up, or the limit is reached.
+
+        With `wait_seconds`, it looks again after so many seconds, as long as answers of others may bring questions.
+        """
         self._run(limit)
+        while wait_seconds is not None and self.tally.ended in _MAY_COME:
+            if self._judge.stopping.wait(wait_seconds):
+                break
+            self.tally.said = ""
+            if not self._is_paused():
+                self._run(limit)
         if self._judge.lists is not None:
             self.tally.said = " ".join(each for each in (self.tally.said, self._judge.lists.said) if each)
         return self.tally
+
+    def _is_paused(self) -> bool:
+        return (
+            self._campaign.read(lambda tx: holdings.find_campaign(tx.connection, tx.campaign).state)
+            == "paused"
+        )
 
     def _run(self, limit: int | None) -> None:
         at_work: dict[Future[Answer], Question] = {}

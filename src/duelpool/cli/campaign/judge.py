@@ -246,6 +246,12 @@ def llm(
     *,
     model: LLMOptions,
     patience: PatienceOption = 3,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            min=1, help="Look for further questions every so many seconds, until the campaign is done."
+        ),
+    ] = None,
     judging: JudgingOptions,
 ) -> None:
     """Let a language model judge, within a budget.
@@ -258,6 +264,8 @@ def llm(
       duelpool judge llm campaign.db --url http://localhost:8000/v1 --model NAME --allow-host localhost
 
       duelpool judge llm campaign.db --url https://api.example.org/v1 --model NAME --items-per-request 5
+
+      duelpool judge llm campaign.db --url https://api.example.org/v1 --model NAME --wait 30
     """
     with opened(store, judging.campaign, writable=True) as campaign:
         enrolled = model.enrol(campaign)
@@ -265,7 +273,7 @@ def llm(
             session = LlmSession(
                 enrolled, topics=judging.topic, patience=patience, on_answer=lambda *_: advance(1)
             )
-            result = session.run(judging.limit)
+            result = session.run(judging.limit, wait)
         _report(result, judging.as_json)
 
 
