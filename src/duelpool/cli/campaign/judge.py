@@ -249,7 +249,8 @@ def llm(
     wait: Annotated[
         float | None,
         typer.Option(
-            min=1, help="Look for further questions every so many seconds, until the campaign is done."
+            min=1,
+            help="Stay, and look for further questions after this many seconds, until the campaign is done.",
         ),
     ] = None,
     judging: JudgingOptions,
