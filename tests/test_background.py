@@ -1,14 +1,18 @@
 """Work in the background gives way to answers, and to nobody else."""
 
+import asyncio
 import gc
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from duelpool import background
 from duelpool.background import answering, give_way, keep_for_long, locked, start_in_background
+from duelpool.web.server.guard import Guard
 
 
 def test_work_in_the_background_waits_until_all_answers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +61,48 @@ def test_who_waits_for_the_background_is_not_waited_for(monkeypatch: pytest.Monk
         late.join(0.1)
         assert late.is_alive()
     late.join()
+
+
+def test_nobody_waits_for_an_answer_that_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_answers", background._Answers())  # of this test alone
+    monkeypatch.setattr(background, "PATIENCE", 60)
+    lock = threading.RLock()
+    with answering() as end:
+        end()
+        end()
+        start_in_background(give_way).join(30)
+        with locked(lock):
+            assert background._answers.count == 0
+    assert background._answers.count == 0
+
+
+def test_an_open_stream_is_no_answer_that_somebody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_answers", background._Answers())  # of this test alone
+    counts = []
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        counts.append(background._answers.count)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        counts.append(background._answers.count)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        pass
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "raw_path": b"/",
+        "query_string": b"",
+        "headers": [],
+    }
+    with ThreadPoolExecutor(1) as pool:  # which has no event loop yet
+        pool.submit(lambda: asyncio.run(Guard(stream)(scope, receive, send))).result()
+    assert counts == [1, 0]
 
 
 def test_other_threads_and_idle_processes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:

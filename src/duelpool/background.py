@@ -36,14 +36,23 @@ _is_answer: ContextVar[bool] = ContextVar(
 
 
 @contextmanager
-def answering() -> Iterator[None]:
-    """Mark an answer that somebody waits for."""
+def answering() -> Iterator[Callable[[], None]]:
+    """Mark an answer that somebody waits for, until the block ends or the function that it gives is called."""
     marked = _is_answer.set(True)
     _answers.add(1)
+    waited_for = True
+
+    def end() -> None:
+        nonlocal waited_for
+        if waited_for:
+            waited_for = False
+            _is_answer.set(False)
+            _answers.add(-1)
+
     try:
-        yield
+        yield end
     finally:
-        _answers.add(-1)
+        end()
         _is_answer.reset(marked)
 
 

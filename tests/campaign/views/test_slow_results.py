@@ -246,15 +246,23 @@ def test_results_of_a_thread_are_shown_every_few_seconds(store: Store, turns: th
 
 
 def test_judgments_that_come_while_a_result_is_worked_out_make_it_outdated_again(
-    store: Store, slow: type[Certain], turns: threading.Semaphore
+    store: Store, turns: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("duelpool.campaign.views.watch.TAKEN_EVERY", 0)
     campaign = judged(store)
     watch = Watch(campaign, 3000, 0)
     watch.look()
-    judge_each(campaign, "r", "c", "b")
-    watch.look()
+    turns.release(1)
+    deadline = time.monotonic() + PATIENCE
+    while not watch._worked_out and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for name in ("r", "s"):
+        judge_each(campaign, name, "b", "a")
+    assert watch.look().total("outdated") == 6  # one result is there, of the judgments before
     turns.release(100)
-    assert settled(watch).topic_statuses == recounted_status(campaign).topic_statuses
+    now = settled(watch)
+    assert {each.best for each in now.topic_statuses} == {("b",)}
+    assert now.topic_statuses == recounted_status(campaign).topic_statuses
 
 
 def test_the_next_look_tells_what_is_wrong_with_a_result(

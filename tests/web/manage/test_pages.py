@@ -4,6 +4,8 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -11,7 +13,9 @@ from sqlalchemy import Connection, insert
 from starlette.testclient import TestClient
 
 from duelpool.campaign.settings import CHANGEABLE
+from duelpool.campaign.views.tally import PairTally
 from duelpool.store import open_store, schema
+from duelpool.web.manage.reading import _matrix
 from duelpool.web.server.guard import CSP
 from duelpool.web.templating import TEMPLATES
 from support.managed import DASHBOARD, judge, key_for, managed, run
@@ -102,6 +106,17 @@ def test_every_setting_that_can_change_has_its_input(app: FastAPI) -> None:
     text = person(app, campaign).get(f"/manage/{campaign}/settings").text
     form = text[text.index('id="change"') :]
     assert [name for name in CHANGEABLE if not re.search(rf' name="{name}[-"]', form)] == []
+
+
+def test_a_matrix_without_levels_begins_with_the_items_that_won_most() -> None:
+    pairs = tuple(
+        PairTally("t", a, b, wins, 2 - wins, 2, 2, 2, None)
+        for a, b, wins in (("a", "b", 0), ("b", "c", 1), ("a", "c", 0))
+    )
+    unknown: Any = SimpleNamespace(levels=())
+    known: Any = SimpleNamespace(levels=[("a",), ("x",)])
+    assert _matrix(unknown, pairs).items == ["b", "c", "a"]
+    assert _matrix(known, pairs).items == ["a", "b", "c"]
 
 
 def test_whole_numbers_of_settings_have_no_decimals(app: FastAPI) -> None:

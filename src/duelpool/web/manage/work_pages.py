@@ -147,6 +147,7 @@ def assessors(caller: Viewing) -> Response:
         page=page,
         asked=asked,
         bounds=reading.bounds(caller.dashboard),
+        has_values=caller.dashboard.vote_values.look() is not None,
         paid=caller.dashboard.campaign.settings.judges == "crowd" or any(each.pay for each in page.rows),
         person_state=_states(caller),
     )

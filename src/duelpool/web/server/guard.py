@@ -212,8 +212,13 @@ class Guard:
         scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         try:
             received = await _received(scope, body)
-            with background.answering():
-                await self._app(scope, received, answering.send)
+            with background.answering() as end:
+
+                async def send_begun(message: Message) -> None:
+                    end()  # a stream of events stays open: nobody waits for it
+                    await answering.send(message)
+
+                await self._app(scope, received, send_begun)
         except ClientDisconnect:
             return
         except Exception as error:
