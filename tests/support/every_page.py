@@ -105,6 +105,11 @@ def _go(page: Page, address: str) -> None:
         page.wait_for_selector("#looking-back, [data-again]", state="detached", timeout=20_000)
 
 
+def _agreement(tour: Tour, page: Page) -> None:
+    _of_passages("agreement")(tour, page)
+    page.wait_for_selector("#verdict strong")  # also where the page was open before the figures were there
+
+
 def _topic(tour: Tour, page: Page) -> None:
     _go(page, f"{tour.base(tour.realistic.passages)}/topic?topic={tour.topic()}")
 
@@ -223,6 +228,7 @@ def _findings(tour: Tour, page: Page) -> None:
 
 PAGES: dict[str, Opener] = {
     **{name: _of_passages(name) for name in DASHBOARD},
+    "agreement": _agreement,
     "leaderboard-baseline": _of_passages("leaderboard?baseline=bm25base_p&tag=health"),
     "topic": _topic,
     "pair": _pair,
