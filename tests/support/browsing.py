@@ -190,6 +190,22 @@ class Person:
         )
         return self.data("open")
 
+    def both_in_view(self) -> bool:
+        """Return whether both passages fit the screen; the page itself notices only when it has been drawn."""
+        return bool(
+            self.page.evaluate(
+                "() => [...document.querySelectorAll('.pane')].every(pane => "
+                "pane.getBoundingClientRect().bottom <= document.querySelector('.foot').getBoundingClientRect().top)"
+            )
+        )
+
+    def wait_until_answerable(self) -> None:
+        """Wait until both passages have been seen and the page has been still since."""
+        self.wait_until(
+            "(({ seen, open }) => seen === 'all' && ![undefined, ''].includes(open))"
+            "(document.documentElement.dataset)"
+        )
+
     def wait_until_saved(self) -> None:
         self.wait_until("document.documentElement.dataset.waiting === '0'")
 

@@ -152,16 +152,16 @@ def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
     looked: list[str] = []
 
     def tap(person: Person, side: str) -> None:
-        key = person.data("open")
-        if person.data("seen") != "all":  # both must have been seen before the buttons work
+        key = person.data("shown")
+        if not person.both_in_view():  # both must have been seen before the buttons work
             assert not page.is_visible(".choice")
             if looked:
                 page.dispatch_event("#look-there", "click")
             else:
                 page.keyboard.press("ArrowLeft")  # leads there, too, and judges nothing
                 person.said("look at both")
-            person.wait_until("document.documentElement.dataset.seen === 'all'")
             looked.append(key)
+        person.wait_until_answerable()
         assert person.data("shown") == key
         page.evaluate("() => new Promise(done => setTimeout(done, 350))")  # two quick taps are a double tap
         page.tap(f'button.choice[value="{side}"]')
@@ -560,23 +560,23 @@ def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people:
     page: Page = person.page
     person.enter(site.link(campaign))
     shown = person.wait_for_pair()
-    person.wait_until("document.documentElement.dataset.open !== ''")
-    while person.data("seen") == "all":  # a test pair is short: both passages are in view
-        page.tap("button.choice.left")
+    while person.both_in_view():
+        person.wait_until_answerable()
+        page.tap(f"button.choice.{person.better_side()}")
         shown = person.wait_for_pair(shown)
-        person.wait_until("document.documentElement.dataset.open !== ''")
     page.evaluate(  # a choice is tapped the moment that it appears under the finger
         """() => new Promise((done) => {
           new MutationObserver(() => {
             if (document.documentElement.dataset.seen !== "all") return;
+            clearInterval(looking);
             document.querySelector("button.choice.left").click();
             done();
           }).observe(document.documentElement, { attributeFilter: ["data-seen"] });
-          document.getElementById("look-there").click();
+          const looking = setInterval(() => document.getElementById("look-there").click(), 50);
         })"""
     )
     assert person.data("shown") == shown
-    person.wait_until("document.documentElement.dataset.open !== ''")
+    person.wait_until_answerable()
     page.tap("button.choice.left")
     assert person.wait_for_pair(shown) != shown
 
@@ -592,10 +592,9 @@ def test_messages_name_the_places_that_the_screen_has(
     shown = person.wait_for_pair()
     assert page.locator(".pane h2").all_inner_texts() == list(names)
     for at, outcome in enumerate(("left", "right", "left-bad")):
-        if person.data("seen") != "all":
+        if not person.both_in_view():
             page.dispatch_event("#look-there", "click")
-            person.wait_until("document.documentElement.dataset.seen === 'all'")
-        person.wait_until("document.documentElement.dataset.open !== ''")
+        person.wait_until_answerable()
         page.click(f'button[value="{outcome}"]')
         person.said(f"Chosen: {names[at % 2]}")
         shown = person.wait_for_pair(shown)
