@@ -132,6 +132,50 @@ def test_held_out_votes_are_predicted_better_than_without_assessors() -> None:
     assert best < loss(model.first_wins(held)) < loss(expit(apart)) - 0.02
 
 
+def swiss_votes(rng: np.random.Generator, guessers: int) -> AssessorVotes:
+    """Three Swiss rounds of thirty topics by eight people: too few votes to tell most of them apart."""
+    rows = []
+    for topic in range(30):
+        strengths, wins = rng.normal(0, 1, 16), np.zeros(16)
+        for _ in range(3):
+            order = np.lexsort((rng.random(16), -wins)).tolist()
+            for i, j in zip(order[::2], order[1::2], strict=True):
+                who = int(rng.integers(8))
+                chance = 0.5 if who < guessers else expit(strengths[i] - strengths[j])
+                share = float(rng.random() < chance)
+                wins[i if share else j] += 1
+                rows.append((f"t{topic}", f"i{i}", f"i{j}", share, f"a{who}"))
+    topics, first, second, shares, people = zip(*rows, strict=True)
+    return AssessorVotes.of(topics=topics, first=first, second=second, shares=shares, assessors=people)
+
+
+def test_few_votes_leave_assessors_near_the_mean() -> None:
+    models = [fit_assessors(swiss_votes(rng_for(seed, "few votes"), 2)) for seed in range(20)]
+    spreads = [model.spreads[1 + RELIABILITY] for model in models]
+    assert np.mean(spreads) < 0.5
+    assert max(spreads) < 1.3
+    assert min(model.spreads[0] for model in models) > 0.05
+
+
+def test_half_of_the_assessors_contradict_the_others() -> None:
+    for seed in range(10):
+        rng = rng_for(seed, "two camps")
+        topic, i = rng.integers(3, size=600), rng.integers(10, size=600)
+        j, who = (i + rng.integers(1, 10, 600)) % 10, np.arange(600) % 6
+        strengths = rng.normal(0, 1, (3, 10))
+        apart = np.where(who < 3, -1, 1) * (strengths[topic, i] - strengths[topic, j])
+        table = AssessorVotes.of(
+            topics=[f"t{each}" for each in topic],
+            first=[f"i{each}" for each in i],
+            second=[f"i{each}" for each in j],
+            shares=(rng.random(600) < expit(apart)).astype(float).tolist(),
+            assessors=[f"a{each}" for each in who],
+        )
+        model = fit_assessors(table)
+        assert 0.05 < model.spreads[0] < 3, seed
+        assert np.abs(model.figures[:, RELIABILITY]).max() < 15, seed
+
+
 def test_topics_of_unlike_sizes_and_a_very_broad_one(monkeypatch: pytest.MonkeyPatch) -> None:
     table = small_votes()
     whole = fit_assessors(table)

@@ -32,15 +32,16 @@ RELIABILITY, LEAN, TIES = 0, 1, 2
 FEW = 3
 """Assessors: with fewer, reliabilities can't be told from strengths."""
 
-_ROUNDS = 80
+_SOON, _ROUNDS = 4, 80
 # a smaller change of all spreads, relative to the spread and a small one, ends the fit
 _CLOSE, _SMALL = 0.006, 0.2
-_SOON = 4
 _FURTHER = 1.7  # steps of the spreads, which would be slow otherwise
 _LEAST = 1e-4  # the smallest variance of a spread
 _BROAD = 800  # items of a topic: with more of them, covariances between items are left out
 _NUMBERS = 4_000_000  # of the matrices that are inverted together
-_START = (1.0, 0.1, 0.05, 0.25)
+# variances of strengths, reliability, lean and ties: the first and the largest ones
+_START, _MOST = (1.0, 0.1, 0.05, 0.25), (1e4, 4.0, 4.0, 9.0)
+_MORE = 2  # assessors of the starting variances that are counted beside the real ones
 _NODES, _WEIGHTS = np.array([-np.sqrt(3), 0, np.sqrt(3)]), np.array([1, 4, 1]) / 6
 """Three nodes of Gauss and Hermite for a standard normal variable, with their weights."""
 
@@ -306,7 +307,7 @@ class _AssessorFit:
         """Estimate the common means and spreads from all posteriors, and scale the mean reliability to 1."""
         seen = self.figures[self.seen]
         scale = float(seen[:, RELIABILITY].mean()) if self.free[RELIABILITY] else 1.0
-        scale = min(2.0, max(0.5, scale))
+        scale = min(2.0, scale) if scale > 0.5 else 1.0  # a mean of contradictions is no scale
         self.figures[:, RELIABILITY] /= scale
         self.covariance[:, RELIABILITY, :] /= scale
         self.covariance[:, :, RELIABILITY] /= scale
@@ -318,12 +319,11 @@ class _AssessorFit:
         self.centre[RELIABILITY] = 1.0
         about = np.where(self.free, seen - self._finite(self.centre), 0)
         variances = np.diagonal(self.covariance[self.seen], axis1=1, axis2=2)
-        found = [
-            np.mean(self.strengths**2 + self.blocks.variances),
-            *(about**2 + variances).mean(axis=0).tolist(),
-        ]
+        of_people = (about**2 + variances).sum(axis=0) + _MORE * np.array(_START[1:])
+        found = [np.mean(self.strengths**2 + self.blocks.variances), *of_people / (len(seen) + _MORE)]
         moves = np.where([True, *self.free], np.log(np.maximum(found, _LEAST) / self.variances), 0)
-        self.variances = np.maximum(self.variances * np.exp(np.clip(_FURTHER * moves, -1.5, 1.5)), _LEAST)
+        moved = self.variances * np.exp(np.clip(_FURTHER * moves, -1.5, 1.5))
+        self.variances = np.clip(moved, _LEAST, _MOST)
 
     @staticmethod
     def _finite(values: Floats) -> Floats:
