@@ -93,7 +93,7 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 		$(BIN)/pytest -m $(FAST) -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
 
-test-long: $(VENV)/.complete browser  ## whole pages, servers and documents; about four minutes
+test-long: $(VENV)/.complete browser  ## whole pages, servers and documents; about twelve minutes
 	@$(BIN)/pytest -m 'long and not slow' -n $(WORKERS) --dist worksteal
 
 test-statistics: $(VENV)/.ready  ## levels of tests, coverage of intervals, figures of simulations; about ten minutes

@@ -94,6 +94,7 @@ def same_state(one: Campaign, other: Campaign) -> bool:
 # ---- dedicated assessors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "strategy", ["prefbest", "prefbest:final_phases=2", "swissfinals", "knockout", "sorting", "topk"]
 )

@@ -242,6 +242,7 @@ def test_strengths_equal_arena_ranks_on_its_scale(data: Path) -> None:
         assert row.elo_low == pytest.approx(recorded["lower"][row.system], abs=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_the_order_by_a_model_agrees_with_the_crowds_in_part(data: Path) -> None:
     folder = data / "llmfao"

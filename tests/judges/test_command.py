@@ -129,6 +129,7 @@ def test_missing_program_is_refused() -> None:
         CommandJudge(["x"], timeout=0)
 
 
+@pytest.mark.long
 def test_late_answer_is_not_used_for_the_next_question(tmp_path: Path) -> None:
     """The first program is too slow and would answer the second question with its first answer."""
     mark = tmp_path / "started"

@@ -75,6 +75,7 @@ def test_ndcg_of_the_63_runs_is_the_official_one(
         assert value == pytest.approx(stated[run], abs=0.00005), run  # to the last digit that is stated
 
 
+@pytest.mark.long
 def test_best_item_evaluation_of_the_63_runs(deep_learning: dict[str, dict[str, float]]) -> None:
     best = deep_learning["BestRR"]
     assert max(best, key=best.__getitem__) == "NLE_P_v1"

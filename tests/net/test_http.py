@@ -143,6 +143,7 @@ def test_answer_of_exactly_the_limit_is_whole() -> None:
         assert len(call(address).body) == 1000
 
 
+@pytest.mark.long
 def test_silent_server_is_left_in_time() -> None:
     with serving(says(b"", pause=2.0)) as (address, _):
         began = time.monotonic()

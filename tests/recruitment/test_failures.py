@@ -75,6 +75,7 @@ def money_page(home: House) -> str:
     return str(got.text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "took_effect",
     [pytest.param(True, id="after the payment"), pytest.param(False, id="before it", marks=pytest.mark.slow)],

@@ -73,6 +73,7 @@ def real_votes() -> list[SystemVote]:
     ]
 
 
+@pytest.mark.long
 def test_a_replay_uses_each_vote_once_and_ends_at_the_order_of_all() -> None:
     votes = votes_by_pair(real_votes())
     assert sum(map(len, votes.values())) == 120

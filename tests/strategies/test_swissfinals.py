@@ -73,6 +73,7 @@ def test_it_stops_at_the_wanted_confidence() -> None:
     assert early.strategy.result().best == (truth[0],)
 
 
+@pytest.mark.long
 def test_it_may_stop_while_the_field_is_pruned_and_then_names_at_most_two() -> None:
     truth = pool_of(40)
     loop = Loop(SwissFinals(truth, seed=1, cap=6, confidence=0.9), consistent(truth)).play(batch=10)

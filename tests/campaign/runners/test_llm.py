@@ -517,6 +517,7 @@ def obedient(asked: LlmRequest) -> str:
     return smaller_is_better(asked)
 
 
+@pytest.mark.long
 def test_no_passage_changes_the_prompt_form_or_an_outcome(store: Store, provider: Provider) -> None:
     passages = injections()
     assert len(set(passages)) >= 50

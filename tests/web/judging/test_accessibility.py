@@ -40,6 +40,7 @@ def test_pages_before_judging_pass_axe(site: Site, people: People) -> None:
     look_with_axe(page, "check failed")
 
 
+@pytest.mark.long
 def test_practice_passes_axe(site: Site, people: People) -> None:
     campaign = site.crowd(steps=("practice",))
     person = people()
@@ -109,6 +110,7 @@ def test_judging_passes_axe(site: Site, people: People) -> None:
         page.keyboard.press("Escape")
 
 
+@pytest.mark.long
 def test_grading_passes_axe(site: Site, people: People) -> None:
     campaign = site.campaign(stage="grading", scale="five")
     person = people()
@@ -117,6 +119,7 @@ def test_grading_passes_axe(site: Site, people: People) -> None:
     look_with_axe(person.page, "grading")
 
 
+@pytest.mark.long
 def test_lost_connection_passes_axe(site: Site, people: People) -> None:
     campaign = site.crowd(targets=2, tests=2)
     person = people()
@@ -209,6 +212,7 @@ STATES: dict[str, Callable[[Site, Person], None]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("state", STATES)
 def test_each_state_passes_axe(site: Site, people: People, state: str) -> None:
     with german(people) as person:  # longer words
@@ -218,6 +222,7 @@ def test_each_state_passes_axe(site: Site, people: People, state: str) -> None:
         look_with_axe(person.page, state)
 
 
+@pytest.mark.long
 def test_the_last_page_passes_axe(site: Site, people: People) -> None:
     person = people()
     in_the_end(site, person)

@@ -116,6 +116,7 @@ def everything_about(person: Person, question: dict[str, Any]) -> dict[str, Any]
     return fetched
 
 
+@pytest.mark.long
 def test_a_test_pair_differs_from_a_target_pair_in_its_texts_alone(person: Person) -> None:
     columns = schema.question.c
     store = person.app.state.store

@@ -36,6 +36,7 @@ def feedback(site: Site, campaign: Campaign) -> list[tuple[Any, ...]]:
 # ---- whole assignments
 
 
+@pytest.mark.long
 def test_a_whole_assignment_by_keyboard_alone(site: Site, people: People) -> None:
     campaign = site.crowd(steps=STEPS, completion_code="C0DE")
     person = people()
@@ -213,6 +214,7 @@ def test_texts_are_laid_out_in_their_own_direction(site: Site, people: People) -
 # ---- nothing is lost, nothing counts twice
 
 
+@pytest.mark.long
 def test_offline_answers_are_queued_and_stored_once_in_order(site: Site, people: People) -> None:
     campaign = site.crowd(targets=18, feedback=False, test_share=0.0)  # and three test pairs
     person = people()
@@ -409,6 +411,7 @@ def test_a_queued_answer_is_undone_on_the_device(site: Site, people: People) -> 
     assert [row.event for row in site.rows(schema.log, campaign)] == ["judgment"] * 2
 
 
+@pytest.mark.long
 def test_bad_removes_an_item_and_undo_restores_it(site: Site, people: People) -> None:
     campaign = site.campaign(topics=1, items=5, feedback=False, strategy="allpairs", cap=1)
     person = people()
@@ -515,6 +518,7 @@ def test_notes_context_and_highlighting_are_stored_with_the_answer(site: Site, p
     assert (two.note or "", two.context_uses, two.highlighted) == ("", 0, False)
 
 
+@pytest.mark.long
 def test_a_note_outlives_a_reload_and_an_undo_and_ends_with_its_pair(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
@@ -554,6 +558,7 @@ def test_a_topic_without_words_is_not_shown_as_its_number(site: Site, people: Pe
     assert person.page.inner_text("#topic") == "A question without text"
 
 
+@pytest.mark.long
 def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people: People) -> None:
     campaign = site.crowd(texts=lambda item: Passage(item, f"Text {item}. " + "One thing is known. " * 60))
     person = people(390, 844, has_touch=True, is_mobile=True, reduced_motion="reduce")
@@ -581,6 +586,7 @@ def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people:
     assert person.wait_for_pair(shown) != shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "names"), [(390, ("Upper", "Lower")), (1280, ("Left", "Right"))])
 def test_messages_name_the_places_that_the_screen_has(
     site: Site, people: People, width: int, names: tuple[str, str]
@@ -602,6 +608,7 @@ def test_messages_name_the_places_that_the_screen_has(
     assert [word for word in ("Left", "Right", "Upper", "Lower") if word not in names and word in texts] == []
 
 
+@pytest.mark.long
 def test_keys_can_be_changed_and_switched_off(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
@@ -633,6 +640,7 @@ def test_keys_can_be_changed_and_switched_off(site: Site, people: People) -> Non
 # ---- the end, and what comes in between
 
 
+@pytest.mark.long
 def test_failing_test_pairs_shows_a_neutral_page_and_pays(site: Site, people: People) -> None:
     campaign = site.crowd(targets=3)
     person = people()

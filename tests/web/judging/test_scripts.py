@@ -73,6 +73,7 @@ def bench(site: Site, people: People) -> Person:
     return person
 
 
+@pytest.mark.long
 def test_the_outbox_stores_each_answer_once_in_order_despite_failures(bench: Person) -> None:
     fates = st.lists(st.sampled_from(["lost", "unheard", 500, 503, 429, 200, 403]), max_size=12)
     case = st.tuples(st.integers(1, 6).map(lambda n: [f"q{at}" for at in range(n)]), fates, st.integers(0, 7))

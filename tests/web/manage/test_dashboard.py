@@ -68,6 +68,7 @@ def manager(site: Site, people: People, letters: Campaign) -> Manager:
     return Manager(site, people(), letters)
 
 
+@pytest.mark.long
 def test_excluding_an_assessor_reopens_pairs(manager: Manager, letters: Campaign) -> None:
     judge(letters, 6)
     manager.go("assessors")
@@ -89,6 +90,7 @@ def test_excluding_an_assessor_reopens_pairs(manager: Manager, letters: Campaign
     assert manager.figure("Usable judgments").startswith("6 ")
 
 
+@pytest.mark.long
 def test_a_phase_is_rewound_after_a_preview_of_the_cost(manager: Manager, letters: Campaign) -> None:
     judge(letters, 1000, "pqrstu")
     manager.go("topic?topic=one")
@@ -143,6 +145,7 @@ def test_pause_and_resume(site: Site, manager: Manager, letters: Campaign) -> No
     assert state_of(site.store, letters) == "open"
 
 
+@pytest.mark.long
 def test_the_blind_switch_hides_every_name(manager: Manager, letters: Campaign) -> None:
     judge(letters, 40)
     names = {each.name for each in RUNS}
@@ -180,6 +183,7 @@ def test_an_export_is_downloaded(manager: Manager, letters: Campaign) -> None:
     assert {row["assessor"] for row in rows} == {"anna", "ben", "cleo", "'=cmd|x"}
 
 
+@pytest.mark.long
 def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Campaign) -> None:
     manager.go("leaderboard")
     page = manager.page
@@ -195,6 +199,7 @@ def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Cam
     page.wait_for_function("() => document.querySelector('#so-far').innerText.startsWith('33 of ')")
 
 
+@pytest.mark.long
 def test_the_page_polls_without_events(manager: Manager, letters: Campaign) -> None:
     page = manager.page
     page.route("**/events", lambda route: route.fulfill(status=500, body=""))
@@ -204,6 +209,7 @@ def test_the_page_polls_without_events(manager: Manager, letters: Campaign) -> N
     page.wait_for_selector("#leaderboard tbody tr")
 
 
+@pytest.mark.long
 def test_every_action_works_without_scripts(site: Site, people: People, letters: Campaign) -> None:
     judge(letters, 6)
     manager = Manager(site, people(java_script_enabled=False), letters)
@@ -233,6 +239,7 @@ def test_a_table_is_filtered_at_once_and_keeps_its_address(manager: Manager, let
     assert page.input_value("select[name=event]") == "judgment"
 
 
+@pytest.mark.long
 def test_a_head_sorts_in_place_and_a_card_unfolds(manager: Manager, letters: Campaign) -> None:
     judge(letters, 30)
     page = manager.page
@@ -443,6 +450,7 @@ def test_agreement_is_shown_in_every_table(
     assert "There is no criterion called 'taste'" in page.inner_text("[role=alert]")
 
 
+@pytest.mark.long
 def test_many_rows_are_paged(site: Site, people: People) -> None:
     runs: list[Run] = [run("only", "ab", ())]
     campaign = managed(site.store, f"many {next(_NUMBERS)}", runs=runs)
@@ -521,6 +529,7 @@ def test_topics_are_sorted_and_filtered_in_place(manager: Manager, letters: Camp
     assert "order=question" in page.url
 
 
+@pytest.mark.long
 def test_a_colleague_is_invited_on_the_page_and_judges_by_the_link(
     manager: Manager, people: People, letters: Campaign
 ) -> None:

@@ -172,6 +172,7 @@ def test_an_endless_body_is_not_read_on(port: tuple[int, FastAPI]) -> None:
         assert sent < ENDLESS, start
 
 
+@pytest.mark.long
 def test_a_body_that_is_somewhat_too_large_gets_its_refusal(port: tuple[int, FastAPI]) -> None:
     """The client has sent all of it by then, and reads the reply instead of a broken connection."""
     number, _ = port

@@ -115,6 +115,7 @@ def test_slow_clients_stop_no_one_else(target: str, tmp_path: Path, lines: ExitS
         assert "a slow client was cut off early" in log
 
 
+@pytest.mark.long
 def test_slow_clients_are_cut_off(patient: Server, lines: ExitStack) -> None:
     assert read_until_all_end([connect(patient, lines, words) for words in SLOW.values()]) == []
 
@@ -126,6 +127,7 @@ def patient(target: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield server
 
 
+@pytest.mark.long
 def test_a_slow_line_may_take_its_time(patient: Server, lines: ExitStack) -> None:
     """A body at 2,000 bytes a second takes twice as long as the patience lasts."""
     words = b"POST /csp-report HTTP/1.1\r\n" + HEAD + b"Content-Length: 4000\r\nConnection: close\r\n\r\n"

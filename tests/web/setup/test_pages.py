@@ -279,6 +279,7 @@ def test_a_setting_changes_after_a_preview_of_its_effect(site: Site, people: Peo
     assert (changed.reward, changed.feedback, changed.consent) == (345, False, "")
 
 
+@pytest.mark.long
 def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, people: People) -> None:
     campaign = site.crowd(completion_url="")
     page = people().page
