@@ -120,6 +120,7 @@ class Seen:
     odd: list[str] = field(default_factory=list)  # replies that must not occur
     seconds: float = 0.0
     longest: float = 0.0  # seconds until any reply
+    early: int = 0  # answers while people still arrived: they are acknowledged, and not among the submits
 
     def __iadd__(self, other: "Seen") -> "Seen":
         self.submits += other.submits
@@ -131,11 +132,12 @@ class Seen:
         self.odd += other.odd
         self.seconds += other.seconds
         self.longest = max(self.longest, other.longest)
+        self.early += other.early
         return self
 
     @property
     def rate(self) -> float:
-        return len(self.acknowledged) / self.seconds if self.seconds else 0.0
+        return (len(self.acknowledged) - self.early) / self.seconds if self.seconds else 0.0
 
     def percentile(self, share: float) -> float:
         """Return the time within which this share of the submits was acknowledged, in milliseconds."""
@@ -159,6 +161,8 @@ class Assessor:
         self.wire = Wire(port)
         self.base = f"/j/{campaign}"
         self.key, self.seen, self.name, self.median, self.rng = key, seen, name, median, rng
+        self.arrives = rng.random() * median  # seconds from now
+        self.counts_from = 0.0  # answers before this time are early
         self.number = 0
         self.held: dict[str, dict[str, Any]] = {}  # questions with their texts, as the page keeps them
 
@@ -170,7 +174,7 @@ class Assessor:
             self.wire.close()
 
     async def _judge_on(self, until: float) -> None:
-        await asyncio.sleep(self.rng.random() * self.median)
+        await asyncio.sleep(self.arrives)
         work: dict[str, Any] | None = None
         while time.monotonic() < until:
             if work is None:
@@ -218,7 +222,10 @@ class Assessor:
             return None
         if got.status != 200:
             return None  # for example too late: ask for the current state
-        self.seen.submits.append(time.perf_counter() - began)
+        if time.monotonic() >= self.counts_from:
+            self.seen.submits.append(time.perf_counter() - began)
+        else:
+            self.seen.early += 1
         work = got.json()
         self._note(answer, work)
         dice = self.rng.random()
@@ -287,17 +294,24 @@ async def visit_all(
     median: float,
     *,
     seed: int = 1,
+    arriving: float = 0.0,
     until: Callable[[], bool] | None = None,
     seen: Seen | None = None,
 ) -> Seen:
-    """Let assessors judge concurrently, spread over the campaigns, for a time or `until`; return what they measured."""
+    """Let assessors judge concurrently, spread over the campaigns, for a time or `until`; return what they measured.
+
+    They all arrive within the time that they think about a pair, or evenly over the seconds of `arriving`; what is
+    answered in these comes on top of the time and isn't counted.
+    """
     seen = Seen() if seen is None else seen
-    began = time.monotonic()
+    began = time.monotonic() + arriving
     at_work = []
     for at in range(people):
         campaign, key = doors[at % len(doors)]
         rng = random.Random(f"{seed} {at}")
         one = Assessor(port, campaign, key, seen, f"w{seed}-{at}", median, rng)
+        if arriving:
+            one.arrives, one.counts_from = arriving * at / people, began
         at_work.append(asyncio.create_task(one.judge_on(began + seconds)))
     while until is not None and not until() and time.monotonic() < began + seconds:
         await asyncio.sleep(0.1)
