@@ -171,7 +171,7 @@ def test_limits_keep_no_address_and_no_name(target: str) -> None:
         forged = {"Authorization": "Bearer forged"}
         assert client.get(f"/api/v1/campaigns/{campaign}", headers=forged).status_code == 403
         kept = everything(app)["limit_count"]
-        assert len(kept) == 4  # two names, the address for passwords and for keys
+        assert len({row[0] for row in kept}) == 4  # two names, the address for passwords and for keys
         assert not re.search(r"203\.0|ida|mallory", repr([row[0] for row in kept]))
 
 

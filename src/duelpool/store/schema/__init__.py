@@ -58,7 +58,7 @@ from duelpool.store.schema.webhooks import (
     webhook_event,
 )
 
-SCHEMA_VERSION = "0013"
+SCHEMA_VERSION = "0014"
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -229,6 +229,7 @@ assignment = Table(
         sqlite_where=text("state = 'open'"),
         postgresql_where=text("state = 'open'"),
     ),
+    Index("assignment_by_person", "campaign", "assessor"),
 )
 
 question = Table(
@@ -280,9 +281,9 @@ question = Table(
         *("campaign", "topic", "criterion", "a", "b", "assessor", "occasion", "live"),
         unique=True,
     ),
-    Index("question_by_person", "campaign", "assessor", "state"),
+    Index("question_by_person", "campaign", "assessor", "state", "topic"),
     Index("question_by_assignment", "assignment"),
-    Index("question_open", "campaign", "state", "expires"),
+    Index("question_open", "campaign", "state", "topic", "expires"),
 )
 
 log = Table(
@@ -331,7 +332,7 @@ log = Table(
     # A question is answered once per attempt, however often the answer is sent.
     Index("log_answer_once", "question", "attempt", "event", unique=True),
     Index("log_refers_to", "campaign", "topic", "refers_to"),
-    Index("log_by_assessor", "campaign", "assessor"),
+    Index("log_by_assessor", "campaign", "assessor", "time"),
 )
 
 summary = Table(  # derived from the log: what a topic's log, pool and settings give; see campaign/views/summaries.py
@@ -381,6 +382,7 @@ ledger = Table(
     Column("time", Float, nullable=False),
     ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
     CheckConstraint("entry in ('reward', 'fee', 'compensation', 'bonus')", name="ledger_entry"),
+    Index("ledger_by_assignment", "assignment"),
     Index(
         "ledger_paid_once",
         "assignment",
