@@ -166,7 +166,8 @@ _COUNTED_VISITOR = Statement(
     lambda _: _visitor_rows(
         select(literal_column("'answered'"), _QUESTIONS.topic, _NOTHING, _NOTHING, func.count())
         .where(*_ANSWERED)
-        .group_by(_QUESTIONS.topic.concat(""), _QUESTIONS.topic)  # by the topic alone SQLite reads every question
+        # grouped by the topic alone, SQLite reads every question
+        .group_by(_QUESTIONS.topic.concat(""), _QUESTIONS.topic)
     )
 )
 _WORKED_IN = Statement(
