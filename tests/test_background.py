@@ -140,3 +140,16 @@ def test_what_is_kept_for_long_is_not_collected_and_what_nobody_holds_is_not_kep
     finally:
         gc.unfreeze()
     assert any(each is held for each in gc.get_objects())
+
+
+@pytest.mark.parametrize(("long", "kept"), [(0.0, True), (60.0, False)])
+def test_what_long_work_leaves_is_kept_out_of_collections(
+    long: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "LONG", long)
+    held: list[_Ring] = []
+    try:
+        start_in_background(lambda: held.append(_Ring())).join()
+        assert any(each is held[0] for each in gc.get_objects()) is not kept
+    finally:
+        gc.unfreeze()

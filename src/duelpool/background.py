@@ -5,6 +5,7 @@ Threads of Python share one interpreter, so a thread that computes for a minute 
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,8 @@ from typing import Any
 
 PATIENCE = 0.25
 """Seconds that a step waits for the answers at most, so that the work goes on however many requests come."""
+LONG = 2.0
+"""Seconds after which work is taken to leave much in memory."""
 
 
 class _Answers:
@@ -92,12 +95,18 @@ def keep_for_long() -> None:
 
 
 def start_in_background(work: Callable[..., object], *arguments: Any) -> threading.Thread:
-    """Start work in a thread whose `give_way` waits, and which ends with the process."""
+    """Start work in a thread whose `give_way` waits, and which ends with the process.
+
+    What long work leaves in memory is kept out of later garbage collections.
+    """
 
     def run() -> None:
         _thread.is_background = True
         _is_answer.set(False)
+        began = time.monotonic()
         work(*arguments)
+        if time.monotonic() - began >= LONG:
+            keep_for_long()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
 
 import duelpool
+from duelpool.campaign.work.pace import pace
 from duelpool.store import open_store
 from duelpool.store.statements import Statement
 from support.browsing import open_site
@@ -120,3 +121,20 @@ def test_what_people_do_is_read_by_index(tmp_path: Path, statements: dict[str, s
     connection.close()
     assert not wrong, wrong[:5]
     assert any("question" in text and "GROUP BY" in text for text in statements.values())
+
+
+def test_the_pace_is_counted_from_recent_work_alone(tmp_path: Path, statements: dict[str, str]) -> None:
+    with open_site(tmp_path) as site:
+        campaign = site.campaign()
+        statements.clear()
+        campaign.read(pace)
+    connection = sqlite3.connect(tmp_path / "campaigns.db")
+    asked = [text for text in statements.values() if "FROM question" in text or "FROM log" in text]
+    plans = {text: [row[3] for row in connection.execute(f"explain query plan {text}")] for text in asked}
+    connection.close()
+    assert not [plan for steps in plans.values() for plan in steps if grows(plan)]
+    (steps,) = (steps for text, steps in plans.items() if "'answered'" in text)
+    assert any("log_by_assessor (campaign=? AND assessor=? AND time>?)" in step for step in steps), steps
+    assert not [step for step in steps if "question_open" in step]  # it has all that were ever answered
+    (steps,) = (steps for text, steps in plans.items() if "'leased'" in text)
+    assert any("question_open (campaign=? AND state=?" in step for step in steps), steps

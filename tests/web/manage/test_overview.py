@@ -140,6 +140,23 @@ def test_the_pace_counts_what_people_judged_lately(store: Store) -> None:
     assert now == WorkPace(now.now, 0, 0.0, None, None, ())
 
 
+def test_the_pace_of_a_busy_campaign_is_that_of_the_last_hour(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{pace.__module__}.BUSY_JUDGMENTS", 3)
+    campaign = managed(store)
+    judge(campaign, 12)
+    moved(campaign, 0.5)
+    assert campaign.read(pace).judgments == 12
+    moved(campaign, 1.5)
+    judge(campaign, 2, ["anna"])
+    assert campaign.read(pace).judgments == 14
+    judge(campaign, 1, ["anna"])
+    now = campaign.read(pace)
+    assert now.judgments == 3
+    assert now.hours == pytest.approx(0, abs=0.05)
+
+
 def test_who_holds_a_new_question_works_now(store: Store) -> None:
     campaign = managed(store)
     campaign.enrol("ben", "dedicated")

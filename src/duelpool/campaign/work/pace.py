@@ -8,11 +8,12 @@ from duelpool.store import Reading, leases, log, schema
 
 WINDOW_SECONDS = 6 * 3600.0
 """The hours behind a pace."""
+BUSY_SECONDS, BUSY_JUDGMENTS = 3600.0, 500
+"""Where this time alone has so many judgments, it is what a pace is counted from."""
 NOW_SECONDS = 900.0
 """Who has answered or got a question within these seconds works now."""
 FEWEST = 10
 """Judgments below which no pace is stated."""
-_LATE_SECONDS = 3600.0  # an answer may come after its lease has expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,11 @@ class WorkPace:
 
 def pace(tx: Reading) -> WorkPace:
     """Return the pace of a campaign; test pairs, imported and repeated judgments don't count."""
-    work = _recent(tx, tx.now - WINDOW_SECONDS)
+    work = _recent(tx, tx.now - BUSY_SECONDS)
     judgments = sum(each.judgments for each in work.values())
+    if judgments < BUSY_JUDGMENTS:
+        work = _recent(tx, tx.now - WINDOW_SECONDS)
+        judgments = sum(each.judgments for each in work.values())
     first = min((each.first for each in work.values()), default=tx.now)
     hours = (tx.now - first) / 3600
     working = dict.fromkeys(_holders(tx, tx.now - NOW_SECONDS))
@@ -61,25 +65,24 @@ def pace(tx: Reading) -> WorkPace:
 
 
 def _recent(tx: Reading, since: float) -> dict[str, RecentWork]:
-    """Return the work since a time, by assessor. The index of questions by their end finds them."""
-    question, line = schema.question.c, schema.log.c
+    """Return the work since a time, by assessor: the index of the log by assessor and time finds it."""
+    question, line, person = schema.question.c, schema.log.c, schema.assessor.c
     lately = func.sum(case((line.time >= tx.now - NOW_SECONDS, 1), else_=0))
     rows = tx.connection.execute(
-        select(question.assessor, func.count(), lately, func.min(line.time), func.max(line.time))
+        select(line.assessor, func.count(), lately, func.min(line.time), func.max(line.time))
         .join_from(
-            schema.question, schema.log, (line.question == question.id) & (line.attempt == question.attempt)
+            schema.log, schema.question, (line.question == question.id) & (line.attempt == question.attempt)
         )
         .where(
-            question.campaign == tx.campaign,
-            question.state == leases.ANSWERED,
-            question.expires >= since - _LATE_SECONDS,
-            question.source == "asked",
-            question.test_pair.is_(None),
             line.campaign == tx.campaign,
-            line.event == log.JUDGMENT,
+            line.assessor.in_(select(person.id).where(person.campaign == tx.campaign)),
             line.time >= since,
+            line.event == log.JUDGMENT,
+            line.test_pair.is_(None),
+            question.state == leases.ANSWERED,
+            question.source == "asked",
         )
-        .group_by(question.assessor)
+        .group_by(line.assessor)
     )
     return {
         name: RecentWork(name, int(count), int(new), first, last) for name, count, new, first, last in rows
@@ -89,14 +92,12 @@ def _recent(tx: Reading, since: float) -> dict[str, RecentWork]:
 def _holders(tx: Reading, since: float) -> list[str]:
     """Return who got a question since a time and still holds it."""
     question = schema.question.c
-    query = select(question.assessor).distinct()
-    return sorted(
-        tx.connection.execute(
-            query.where(
-                question.campaign == tx.campaign,
-                question.state == leases.LEASED,
-                question.expires >= tx.now,
-                question.asked >= since,
-            )
-        ).scalars()
+    rows = tx.connection.execute(
+        select(question.assessor).where(
+            question.campaign == tx.campaign,
+            question.state == leases.LEASED,
+            question.expires >= tx.now,
+            question.asked >= since,
+        )
     )
+    return sorted(set(rows.scalars()))
