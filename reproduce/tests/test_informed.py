@@ -8,7 +8,7 @@ import pytest
 from duelpool.errors import BadParameter
 from duelpool.strategies.swissfinals import SwissFinals
 from duelpool_reproduce.informed import WAYS, Informed, InformedReport, informed, shuffled
-from duelpool_reproduce.savings import BudgetPoint, FoundCurves, judgments_for, risen, savings
+from duelpool_reproduce.savings import BudgetPoint, FoundCurves, judgments_for, needed, risen, savings
 
 
 def point(way: str, judgments: float, rate: float) -> BudgetPoint:
@@ -25,6 +25,21 @@ def test_judgments_needed_lie_on_the_line_between_budgets() -> None:
     assert report.needed(WAYS[0]) == pytest.approx(25)
     assert report_of(point(WAYS[0], 10, 0.6)).needed(WAYS[0]) == 10
     assert report_of(point(WAYS[0], 10, 0.3)).needed(WAYS[0]) is None
+
+
+def test_what_one_curve_needs_by_hand() -> None:
+    line = [(100.0, 0.2), (300.0, 0.6)]
+    many = needed(line, 0.4, trials=1_000_000, seed=1)
+    few = needed(line, 0.4, trials=1000, seed=1)
+    assert many is not None
+    assert few is not None
+    assert many[0] == few[0] == pytest.approx(200.0)
+    assert many[1] < 1
+    # the found-rate in the middle has the error of the mean of both ends, and the slope is .4 in 200
+    middle = ((0.2 * 0.8 + 0.6 * 0.4) / 1000) ** 0.5 / 2
+    assert few[1] == pytest.approx(middle * 200 / 0.4, rel=0.1)
+    assert needed(line, 0.6, trials=1000, seed=1) is None  # half of the draws don't reach it
+    assert needed(line, 0.1, trials=1000, seed=1) == (100.0, 0.0)
 
 
 def test_savings_by_hand() -> None:

@@ -84,10 +84,7 @@ def savings(
     if not all(len(line) for line in lines):
         return ()
     rng = rng_for(seed, "savings")
-    drawn = [
-        [risen(rates) for rates in rng.binomial(trials, line[:, 1], (DRAWS, len(line))) / trials]
-        for line in lines
-    ]
+    drawn = [_drawn_again(line, trials, rng) for line in lines]
     rows = []
     for level in levels:
         needed = [judgments_for(level, line[:, 0], risen(line[:, 1])) for line in lines]
@@ -116,6 +113,28 @@ def savings(
             )
         )
     return tuple(rows)
+
+
+def needed(
+    points: Sequence[tuple[float, float]], level: float, *, trials: int, seed: int
+) -> tuple[float, float] | None:
+    """Return the judgments for a found-rate with their standard error; None where the curve doesn't surely reach it."""
+    line = np.array(sorted(points), dtype=np.float64)
+    again = np.array(
+        [
+            judgments_for(level, line[:, 0], rising)
+            for rising in _drawn_again(line, trials, rng_for(seed, "needed"))
+        ]
+    )
+    reached = again[np.isfinite(again)]
+    if len(reached) < LEAST_SHARE * DRAWS:
+        return None
+    return judgments_for(level, line[:, 0], risen(line[:, 1])), float(reached.std())
+
+
+def _drawn_again(line: Floats, trials: int, rng: np.random.Generator) -> list[Floats]:
+    """Return the curve as it could have been as well: every found-rate drawn again from its trials."""
+    return [risen(rates) for rates in rng.binomial(trials, line[:, 1], (DRAWS, len(line))) / trials]
 
 
 # ---- several ways
@@ -164,6 +183,11 @@ class FoundCurves:
         """Return what a way saves of the judgments of the first, at equal found-rates."""
         plain, other = ([(p.judgments, p.found) for p in self.line(each)] for each in (self.ways[0], way))
         return savings(plain, other, trials=self.trials, seed=self.seed)
+
+    def needed(self, way: str, level: float) -> tuple[float, float] | None:
+        """Return the judgments that a way needs for a found-rate with their standard error; None if out of reach."""
+        points = [(p.judgments, p.found) for p in self.line(way)]
+        return needed(points, level, trials=self.trials, seed=self.seed)
 
     def found_table(self, title: str) -> Section:
         """Return the found-rates, a row a budget."""

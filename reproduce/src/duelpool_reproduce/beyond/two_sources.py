@@ -38,7 +38,7 @@ from duelpool_reproduce.verdicts import ComparisonReport, Measured
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TRIALS = 1000
+TRIALS = 4000
 ROUNDS = tuple(f"dl21/gpt4o-prefs/judge.0{number}.gz" for number in range(6))
 DEEP, CAST = "dl21", "cast19"
 PER_ITEM: Mapping[str, tuple[float, ...]] = {
@@ -209,25 +209,28 @@ class SourcesCase:
     slope: float
 
     def bars(self) -> list[Measured]:
-        """Return what the model saves at the found-rate where people alone need their usual number."""
+        """Return the judgments for a found-rate, and what the model saves where people alone reach it, too."""
         rows: list[Measured] = []
-        for way in WAYS[1:]:
-            saved = at_level(self.curves.saved(way))
-            if saved is None:
+        deep = self.sources.name == DEEP
+        for way in WAYS:
+            if (judgments := self.curves.needed(way, LEVEL)) is None:
                 continue
-            at, exact = f"{saved.found:.2f}", saved.found == LEVEL
-            deep, mixed = self.sources.name == DEEP, way == SHUFFLED
             rows.append(
                 Measured(
-                    f"judgments at {at}: {way}",
-                    (0, MOST_ON_DEEP) if exact and deep and not mixed else None,
-                    saved.informed,
-                    error=saved.informed_error,
+                    f"judgments at {LEVEL:.2f}: {way}",
+                    (0, MOST_ON_DEEP) if deep and way == BOTH else None,
+                    judgments[0],
+                    error=judgments[1],
                     part=self.sources.words,
                     digits=0,
                     kind="bar",
                 )
             )
+        for way in WAYS[1:]:
+            saved = at_level(self.curves.saved(way))
+            if saved is None:
+                continue
+            at, mixed = f"{saved.found:.2f}", way == SHUFFLED
             least = 0.0 if mixed else None if deep else LEAST_SAVED_ON_CAST
             rows.append(
                 Measured(
@@ -354,6 +357,6 @@ TWO_SOURCES = Experiment(
     shows={"Two sources": "people's judgments that a model's votes save"},
     quick=20,
     quick_form={"per_item": {DEEP: (1.0, 2.0, 4.0), CAST: (0.5, 1.0, 2.0)}},
-    seconds=(30, 2000),
+    seconds=(30, 6000),
     resumable=True,
 )
