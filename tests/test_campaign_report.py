@@ -190,6 +190,7 @@ def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Pat
     paid = replace(snapshot, money=replace(snapshot.money, per_usable_judgment=24.0))
     spared = Spared(2, True, 100, 1100)
     assert spared.in_words(paid).endswith("1,000 (91 %) were spared, about 240.00 USD.")
+    assert Spared(2, True, 999, 1000).in_words(paid).endswith("every pair once would be 1,000.")
     assert Spared(1, False, 7, 6).in_words(paid) == "So far it took 7 judgments; every pair once would be 6."
 
 

@@ -151,7 +151,7 @@ class Spared:
             f"{where} it took {counted(self.judgments, 'judgment')}; every pair once would be {self.pairs:,}"
         )
         spared = self.pairs - self.judgments
-        if spared <= 0:
+        if self.share < LEAST_SPARED:
             return f"{took}."
         timed = [(each.seconds, each.judgments) for each in snapshot.assessors if each.seconds]
         worth: list[str] = []
