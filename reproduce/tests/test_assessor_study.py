@@ -77,6 +77,7 @@ def test_first_sights_take_longer() -> None:
     assert [round(who.judge("t", *pair).seconds or 0, 6) for pair in ("ab", "ab", "bc", "ac")] == [6, 2, 6, 2]
 
 
+@pytest.mark.long
 def test_people_sit_before_a_crossed_campaign(tmp_path: Path) -> None:
     study = simulated_study(queries=2, items=4, seed=5)
     topics = ["q000", "q001"]

@@ -237,6 +237,7 @@ def test_runs_score_the_reciprocal_rank_of_each_item(data: Path) -> None:
         assert np.sort(table, axis=1) == pytest.approx(np.tile(1 / np.arange(6, 0, -1), (4, 1)))
 
 
+@pytest.mark.long
 def test_the_report_gives_every_figure_with_two_errors_and_goes_on_where_it_stopped(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

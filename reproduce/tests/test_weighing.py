@@ -49,6 +49,7 @@ def test_who_fails_test_pairs_is_excluded_and_most_guessers_are() -> None:
     assert not careful.guessed
 
 
+@pytest.mark.statistics
 def test_guessers_weigh_little_and_the_careful_much() -> None:
     campaign = campaign_of(Crowd(0.4, tests=0, assignments=10), weigh=True, topics=12)
     judged = {each.assessor for judgments in campaign.counted.values() for each in judgments}

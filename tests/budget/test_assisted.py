@@ -103,6 +103,7 @@ def test_reciprocal_rank_is_unbiased_over_all_independent_draws() -> None:
         assert mean == pytest.approx(expected)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("name", "draw"),
     [

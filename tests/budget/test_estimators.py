@@ -81,6 +81,7 @@ def test_greg_corrects_a_predictor_on_a_wrong_scale() -> None:
     assert abs(greg.mean("bias")) < 0.2 * greg.mean("sd")
 
 
+@pytest.mark.statistics
 def test_a_useless_predictor_costs_little() -> None:
     population, utility, _ = random_population(400, 3, seed=9, topics=20)
     noise = np.random.default_rng(1).random(400)

@@ -276,6 +276,7 @@ def test_tukeys_test_equals_its_definition() -> None:
         tukey_hsd(table_of([1.0, 0.0]))
 
 
+@pytest.mark.statistics
 def test_tukeys_test_of_many_runs_is_near_the_exact_one() -> None:
     table = noisy_table(14, 30, gap=0.02)
     quick = {(one.a, one.b): one for one in tukey_hsd(table)}

@@ -149,6 +149,7 @@ def swiss_votes(rng: np.random.Generator, guessers: int) -> AssessorVotes:
     return AssessorVotes.of(topics=topics, first=first, second=second, shares=shares, assessors=people)
 
 
+@pytest.mark.statistics
 def test_few_votes_leave_assessors_near_the_mean() -> None:
     models = [fit_assessors(swiss_votes(rng_for(seed, "few votes"), 2)) for seed in range(20)]
     spreads = [model.spreads[1 + RELIABILITY] for model in models]

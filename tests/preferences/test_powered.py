@@ -39,6 +39,7 @@ def test_rates_are_the_counts_where_people_saw_every_pair() -> None:
         assert found.contest.covariance == pytest.approx(np.zeros((5, 5)), abs=1e-15)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("agree", [0.0, 0.8])
 def test_rates_are_right_on_average_and_ranks_hold(agree: float) -> None:
     off, inside, held = [], [], []

@@ -12,6 +12,7 @@ from duelpool.simulation.systems import PlantedSystems, replay_systems, simulate
 CLEAR = PlantedSystems.even(3, 3.0, questions=12, effect=0.2, ties=0.1)
 
 
+@pytest.mark.long
 def test_clear_systems_are_settled_before_all_votes_are_given() -> None:
     found = simulate_systems(CLEAR, trials=4, seed=1)
     assert all(each.votes <= CLEAR.pairs == 36 for each in found)
