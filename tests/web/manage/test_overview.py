@@ -17,12 +17,14 @@ from duelpool.files import SystemVote
 from duelpool.judges.live import Sheet
 from duelpool.records import Answer, Outcome
 from duelpool.store import Store, open_store, schema
+from duelpool.web import templating
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.leaderboard_pages import _shown
 from duelpool.web.manage.overview.attention import Attention, attention
 from duelpool.web.manage.overview.forecast import forecast
 from duelpool.web.manage.overview.glance import OverviewShown, _of_systems, best_answers, overview, who_leads
 from duelpool.web.manage.schemas import Head, head_of
+from duelpool.web.manage.showing import PAGES
 from duelpool.webhooks import setting_up
 from support.campaigns import make_campaign
 from support.managed import judge, managed
@@ -364,3 +366,12 @@ def test_no_system_is_called_the_leader_while_all_could_be_first(
     rivals: int, systems: int, said: str
 ) -> None:
     assert who_leads("a", ".50", rivals, systems) == said
+
+
+def test_pages_are_compiled_while_a_long_log_is_read(store: Store) -> None:
+    dashboard, cache = Dashboard.of(managed(store)), templating._environment().cache
+    assert cache is not None
+    cache.clear()
+    dashboard.count()
+    compiled = {str(name) for _, name in cache}
+    assert {f"manage/{page}.html" for page, _ in PAGES} <= compiled

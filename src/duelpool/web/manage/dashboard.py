@@ -25,6 +25,7 @@ from duelpool.store import Reading, StoreError, holdings, llm, log
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.manage.systems import KeptBoards, SystemBoards
 from duelpool.web.server.guard import logger
+from duelpool.web.templating import warm_dashboard
 
 LINES_AT_ONCE = 3000  # a longer log is first read in the background
 ITEMS_AT_ONCE = 12  # of topics whose results, if these take long, are worked out for one request
@@ -84,7 +85,8 @@ class Dashboard:
         return scored if scored > LINES_AT_ONCE else self.watch.lines_to_read()
 
     def count(self) -> None:
-        """Read the log and score the runs once, so that later requests are fast."""
+        """Read the log, score the runs and compile the pages once, so that later requests are fast."""
+        warm_dashboard()
         try:
             summaries.keep_up(self.campaign, self.watch.note_read)
             self.watch.look()
