@@ -42,12 +42,24 @@ TEMPLATE_OF = {
 }
 """The template of each state of a visitor."""
 
+_NUMBERED = {"prune": "Pruning", "final": "Final"}
+_PHASES = {"swiss": "Swiss rounds", "swiss-finals": "Finals", "grading": "Grading"}
+
 
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
     environment.filters["counted"] = counted
+    environment.filters["phase_said"] = phase_said
     return environment
+
+
+def phase_said(phase: str) -> str:
+    """Return the name of a phase in words: `prune-2` is "Pruning 2"."""
+    kind, _, number = phase.rpartition("-")
+    if kind in _NUMBERED and number.isdecimal():
+        return f"{_NUMBERED[kind]} {number}"
+    return _PHASES.get(phase, phase)
 
 
 def _static_files() -> dict[str, bytes]:

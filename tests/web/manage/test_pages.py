@@ -17,7 +17,7 @@ from duelpool.campaign.views.tally import PairTally
 from duelpool.store import open_store, schema
 from duelpool.web.manage.reading import _matrix
 from duelpool.web.server.guard import CSP
-from duelpool.web.templating import TEMPLATES
+from duelpool.web.templating import TEMPLATES, phase_said
 from support.managed import DASHBOARD, judge, key_for, managed, run
 from support.visitors import ORIGIN, served
 
@@ -42,6 +42,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
         managed(store, "empty", runs=())
         judge(managed(store, "one row"), 1)
         judge(managed(store, "rows"), 30)
+        managed(store, "paid", judges="crowd", reward=200, targets=3, tests=0)
     with served(target) as application:
         yield application
 
@@ -58,6 +59,33 @@ def person(app: FastAPI, campaign: str = "", key: str = "") -> TestClient:
         assert "key" not in got.headers["location"]
         assert "HttpOnly" in got.headers["set-cookie"]
     return client
+
+
+def test_the_menu_has_the_money_where_somebody_is_paid(app: FastAPI) -> None:
+    menu = {}
+    for name in ("rows", "paid"):
+        campaign = ids(app)[name]
+        manager = person(app, campaign)
+        menu[name] = re.findall(r'<li><a href="[^"]*/(\w+)"', manager.get(f"/manage/{campaign}/topics").text)
+        assert manager.get(f"/manage/{campaign}/money").status_code == 200
+    assert [page for page in menu["paid"] if page not in menu["rows"]] == ["money"]
+    assert set(menu["rows"]) < set(menu["paid"])
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        ("prune-2", "Pruning 2"),
+        ("final-1", "Final 1"),
+        ("swiss", "Swiss rounds"),
+        ("swiss-finals", "Finals"),
+        ("ladder-3", "ladder-3"),
+        ("prune-", "prune-"),
+        ("", ""),
+    ],
+)
+def test_phases_have_names_in_words(phase: str, said: str) -> None:
+    assert phase_said(phase) == said
 
 
 @pytest.mark.parametrize("name", ["empty", "one row", "rows"])

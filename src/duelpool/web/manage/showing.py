@@ -9,7 +9,7 @@ from duelpool.access.accounts import has_manager
 from duelpool.web.access.links import ForgedLink
 from duelpool.web.i18n import catalogue
 from duelpool.web.manage.callers import ManageCaller
-from duelpool.web.manage.schemas import head_of
+from duelpool.web.manage.schemas import Head, head_of
 from duelpool.web.templating import render
 
 ROWS = 50
@@ -45,7 +45,7 @@ def show(caller: ManageCaller, template: str, here: str, title: str, **context: 
             "api": f"/api/v1/campaigns/{caller.id}",
             "here": here,
             "title": title,
-            "pages": PAGES,
+            "pages": [page for page in PAGES if page[0] != "money" or here == "money" or _is_paid(caller, head)],
             "head": head,
             "form_key": caller.form_key,
             "step_key": caller.form_key if caller.may_manage else "",
@@ -62,6 +62,12 @@ def show(caller: ManageCaller, template: str, here: str, title: str, **context: 
             **context,
         },
     )
+
+
+def _is_paid(caller: ManageCaller, head: Head) -> bool:
+    """Return whether anybody is paid, or was: without pay the page of the money has nothing to show."""
+    settings, money = caller.dashboard.campaign.settings, head.money
+    return settings.judges == "crowd" or money.budget is not None or bool(money.spent or money.committed)
 
 
 def _link(caller: ManageCaller) -> Any:
