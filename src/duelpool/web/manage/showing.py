@@ -45,7 +45,9 @@ def show(caller: ManageCaller, template: str, here: str, title: str, **context: 
             "api": f"/api/v1/campaigns/{caller.id}",
             "here": here,
             "title": title,
-            "pages": [page for page in PAGES if page[0] != "money" or here == "money" or _is_paid(caller, head)],
+            "pages": [
+                page for page in PAGES if page[0] != "money" or here == "money" or _is_paid(caller, head)
+            ],
             "head": head,
             "form_key": caller.form_key,
             "step_key": caller.form_key if caller.may_manage else "",
