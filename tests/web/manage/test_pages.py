@@ -43,6 +43,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
         judge(managed(store, "one row"), 1)
         judge(managed(store, "rows"), 30)
         managed(store, "paid", judges="crowd", reward=200, targets=3, tests=0)
+        managed(store, "with a budget", budget=10_000)
     with served(target) as application:
         yield application
 
@@ -63,13 +64,24 @@ def person(app: FastAPI, campaign: str = "", key: str = "") -> TestClient:
 
 def test_the_menu_has_the_money_where_somebody_is_paid(app: FastAPI) -> None:
     menu = {}
-    for name in ("rows", "paid"):
+    for name in ("rows", "paid", "with a budget"):
         campaign = ids(app)[name]
         manager = person(app, campaign)
         menu[name] = re.findall(r'<li><a href="[^"]*/(\w+)"', manager.get(f"/manage/{campaign}/topics").text)
         assert manager.get(f"/manage/{campaign}/money").status_code == 200
     assert [page for page in menu["paid"] if page not in menu["rows"]] == ["money"]
     assert set(menu["rows"]) < set(menu["paid"])
+    assert menu["with a budget"] == menu["paid"]
+
+
+def test_pages_call_phases_by_words(app: FastAPI) -> None:
+    campaign = ids(app)["rows"]
+    manager = person(app, campaign)
+    log = manager.get(f"/manage/{campaign}/log").text
+    assert re.search(r"(Pruning|Final) 1 closed, \d+ items? left", log)
+    assert "Phase " not in log
+    topic = manager.get(f"/manage/{campaign}/topic?topic=one").text
+    assert re.search(r'title="(prune|final)-1">(Pruning|Final) 1<', topic)
 
 
 @pytest.mark.parametrize(
