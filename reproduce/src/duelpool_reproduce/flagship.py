@@ -35,7 +35,7 @@ from duelpool_reproduce.verdicts import Measured
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TRIALS = 2000
+TRIALS = 1000
 TOP = "top 5: "  # such a problem is compared with prefBest on the problem without this prefix
 MOST_ERROR = 0.10  # of the stated confidence, on one problem
 MOST_POOLED_ERROR = 0.05
@@ -456,7 +456,7 @@ FLAGSHIP_TABLE = Experiment(
     shows={"The flagship": "swissfinals on every problem that it was made for"},
     quick=12,
     quick_form={"peers_on": ("A", "B", "bt 1")},
-    seconds=(30, 6000),
+    seconds=(30, 25000),
     partial=True,
     resumable=True,
 )

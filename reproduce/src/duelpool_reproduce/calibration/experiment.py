@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIALS = 1000
+STOPPING_SHARE = 0.4  # of the trials: one that may stop computes its confidence after every round
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class CalibrationReport:
     left_out: tuple[str, ...]  # problems whose data are not there
     trials: int
     seed: int
+
+    @property
+    def stopping_trials(self) -> int:
+        """How many trials of a problem might stop."""
+        return _stopping_trials(self.trials)
 
     def checks(self) -> tuple[BarCheck, ...]:
         """Return every figure that has a bar."""
@@ -98,7 +104,7 @@ class CalibrationReport:
                 tuple(of_first),
             ),
             Section(
-                f"Stopped once it states {SURE:g}",
+                f"Stopped once it states {SURE:g} ({self.stopping_trials} trials a problem)",
                 ("problem", "stopped", "right", "judgments", "of", "verdict"),
                 tuple(
                     _stop_row(name, results, [each for each in checks if each.problem == name])
@@ -272,19 +278,24 @@ def calibration(
         if problem.file is not None and (data is None or not (data / problem.file).is_file()):
             left_out.append(problem.name)
             continue
-        for strategy, results in ((STRATEGY, whole), (STOPPING, stopping)):
+        runs = ((STRATEGY, trials, whole), (STOPPING, _stopping_trials(trials), stopping))
+        for strategy, count, results in runs:
             results[problem.name] = cells.simulate(
                 strategy,
                 problem.judges_in(data),
                 items=problem.items,
                 budget=problem.budget,
-                trials=trials,
+                trials=count,
                 seed=seed,
                 executor=executor,
                 progress=progress,
                 case=problem.name,
             )
     return CalibrationReport(whole, stopping, tuple(left_out), trials, seed)
+
+
+def _stopping_trials(trials: int) -> int:
+    return max(1, round(STOPPING_SHARE * trials))
 
 
 def _chosen(only: Iterable[str] | None, seed: int) -> tuple[CalibrationProblem, ...]:
@@ -305,7 +316,7 @@ CALIBRATION = Experiment(
     reads=FILES,
     shows={"Calibration": "stated confidence against the share that was right"},
     quick=4,
-    seconds=(40, 6000),
+    seconds=(40, 18000),
     partial=True,
     resumable=True,
 )
