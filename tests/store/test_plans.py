@@ -133,6 +133,8 @@ def test_the_pace_is_counted_from_recent_work_alone(tmp_path: Path, statements: 
     plans = {text: [row[3] for row in connection.execute(f"explain query plan {text}")] for text in asked}
     connection.close()
     assert not [plan for steps in plans.values() for plan in steps if grows(plan)]
+    (steps,) = (steps for text, steps in plans.items() if "JOIN" not in text and "FROM log" in text)
+    assert any("COVERING INDEX log_by_assessor" in step for step in steps), steps
     (steps,) = (steps for text, steps in plans.items() if "'answered'" in text)
     assert any("log_by_assessor (campaign=? AND assessor=? AND time>?)" in step for step in steps), steps
     assert not [step for step in steps if "question_open" in step]  # it has all that were ever answered

@@ -142,21 +142,39 @@ def test_the_pace_counts_what_people_judged_lately(store: Store) -> None:
     assert now == WorkPace(now.now, 0, 0.0, None, None, ())
 
 
-def test_the_pace_of_a_busy_campaign_is_that_of_the_last_hour(
+def test_a_pace_is_that_of_the_shortest_window_with_much_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{pace.__module__}.BUSY_JUDGMENTS", 3)
+    monkeypatch.setattr(f"{pace.__module__}.MUCH", 3)
     campaign = managed(store)
     judge(campaign, 12)
-    moved(campaign, 0.5)
-    assert campaign.read(pace).judgments == 12
-    moved(campaign, 1.5)
+    moved(campaign, 4.6)
+    judge(campaign, 4)
+    moved(campaign, 1.2)
+    assert campaign.read(pace).judgments == 4
     judge(campaign, 2, ["anna"])
-    assert campaign.read(pace).judgments == 14
+    now = campaign.read(pace)  # 2 in the last hour, 6 in the last hour and a half, 18 in the last six
+    assert now.judgments == 6
+    assert now.hours == pytest.approx(1.2, abs=0.05)
     judge(campaign, 1, ["anna"])
     now = campaign.read(pace)
     assert now.judgments == 3
     assert now.hours == pytest.approx(0, abs=0.05)
+
+
+def test_a_window_of_lines_that_are_no_judgments_is_not_enough(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{pace.__module__}.MUCH", 10)
+    campaign = managed(store)
+    judge(campaign, 12, ["ben"])
+    moved(campaign, 2)
+    judge(campaign, 10, ["anna"])
+    assert campaign.read(pace).judgments == 10
+    question = schema.question
+    from_a_file = update(question).where(question.c.assessor == "anna").values(source="file")
+    store.write(lambda connection, _now: connection.execute(from_a_file))
+    assert campaign.read(pace).judgments == 12
 
 
 def test_who_holds_a_new_question_works_now(store: Store) -> None:

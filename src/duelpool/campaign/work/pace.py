@@ -6,10 +6,11 @@ from sqlalchemy import case, func, select
 
 from duelpool.store import Reading, leases, log, schema
 
-WINDOW_SECONDS = 6 * 3600.0
-"""The hours behind a pace."""
-BUSY_SECONDS, BUSY_JUDGMENTS = 3600.0, 500
-"""Where this time alone has so many judgments, it is what a pace is counted from."""
+WINDOWS = tuple(1800.0 * halves for halves in range(2, 13))
+"""The seconds behind a pace, from one hour to six: the shortest in which much was done."""
+WINDOW_SECONDS = WINDOWS[-1]
+MUCH = 500
+"""Lines of the log from which a window is enough, unless few of them are judgments that count."""
 NOW_SECONDS = 900.0
 """Who has answered or got a question within these seconds works now."""
 FEWEST = 10
@@ -44,11 +45,11 @@ class WorkPace:
 
 def pace(tx: Reading) -> WorkPace:
     """Return the pace of a campaign; test pairs, imported and repeated judgments don't count."""
-    work = _recent(tx, tx.now - BUSY_SECONDS)
-    judgments = sum(each.judgments for each in work.values())
-    if judgments < BUSY_JUDGMENTS:
+    window = _window(tx)
+    work = _recent(tx, tx.now - window)
+    if window < WINDOW_SECONDS and sum(each.judgments for each in work.values()) < MUCH / 5:
         work = _recent(tx, tx.now - WINDOW_SECONDS)
-        judgments = sum(each.judgments for each in work.values())
+    judgments = sum(each.judgments for each in work.values())
     first = min((each.first for each in work.values()), default=tx.now)
     hours = (tx.now - first) / 3600
     working = dict.fromkeys(_holders(tx, tx.now - NOW_SECONDS))
@@ -62,6 +63,20 @@ def pace(tx: Reading) -> WorkPace:
         last=max((each.last for each in work.values()), default=None),
         working=tuple(sorted(rows, key=lambda each: (-each.last, each.assessor))),
     )
+
+
+def _window(tx: Reading) -> float:
+    """Return the shortest window with much work, by the log's index alone."""
+    line, person = schema.log.c, schema.assessor.c
+    counts = tx.connection.execute(
+        select(*(func.sum(case((line.time >= tx.now - window, 1), else_=0)) for window in WINDOWS)).where(
+            line.campaign == tx.campaign,
+            line.assessor.in_(select(person.id).where(person.campaign == tx.campaign)),
+            line.time >= tx.now - WINDOW_SECONDS,
+        )
+    ).one()
+    enough = (window for window, count in zip(WINDOWS, counts, strict=True) if (count or 0) >= MUCH)
+    return next(enough, WINDOW_SECONDS)
 
 
 def _recent(tx: Reading, since: float) -> dict[str, RecentWork]:
