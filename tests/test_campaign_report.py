@@ -207,4 +207,6 @@ def test_no_run_is_called_the_leader_while_all_could_be_first(could: tuple[bool,
         BoardRow(at + 1, run, 0.5 - at / 10, None, None, 4, first)
         for at, (run, first) in enumerate(zip("abc", could, strict=True))
     )
-    assert campaign_report._who_leads(Board("RR", rows, 4, 4, None, None, ())) == said
+    board = Board("RR", rows, 4, 4, None, None, ())
+    assert campaign_report._who_leads(board) == said
+    assert board.has_places != all(could)

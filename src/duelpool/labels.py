@@ -18,6 +18,8 @@ _UNREAD = re.compile(
 _MARKS = re.compile(
     r"!\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\([^)]*\)|^\s{0,3}(?:#{1,6}|>|[-*+]|\d+\.)\s+|[*`|]+|__+", re.M
 )
+_NUMBERED = {"prune": "Pruning", "final": "Final"}
+_PHASES = {"swiss": "Swiss rounds", "swiss-finals": "Finals", "grading": "Grading"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +90,11 @@ def id_prefix(ids: Sequence[str]) -> str:
     ends = [found.end() for found in _PARTS.finditer(first[:same])]
     prefix = first[: ends[-1]] if ends else ""
     return prefix if len(prefix) >= SHORTEST_PREFIX else ""
+
+
+def phase_said(phase: str) -> str:
+    """Return the name of a phase in words: `prune-2` is "Pruning 2"."""
+    kind, _, number = phase.rpartition("-")
+    if kind in _NUMBERED and number.isdecimal():
+        return f"{_NUMBERED[kind]} {number}"
+    return _PHASES.get(phase, phase)

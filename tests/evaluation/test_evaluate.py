@@ -173,7 +173,7 @@ def test_intervals_tests_and_corrections(folder: Path) -> None:
     text = str(scores)
     assert "90% interval of the mean (bootstrap)" in text
     assert "against fair: t test, correction bonferroni" in text
-    table = [line for line in text.splitlines() if line[0] != "#"]
+    table = text.partition("\n\n")[0].splitlines()  # without its notes
     assert any(line.endswith("**") for line in table)
     assert len({line.index(" [") for line in table[1:]}) == 1  # numbers stand below each other
 
@@ -281,9 +281,12 @@ def test_header_has_the_rules_and_what_was_dropped(folder: Path) -> None:
     lacking = Run.from_rankings("lacking", {TOPICS[0]: [(DOCS[0], 1.0), (DOCS[0], 0.5)]})
     scores = duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], [lacking], ["nDCG", "wpref"])
     header = "\n".join(scores.header)
-    assert "nDCG: log 2, gain linear, ties docno-descending, scores single, missing drop, " in header
+    assert (
+        "nDCG by these rules: log 2, gain linear, ties docno-descending, scores single, missing drop, "
+        in header
+    )
     assert "unjudged keep, duplicates first" in header
-    assert "wpref: votes multiset, inferred False, bad_votes 1, weight lower" in header
+    assert "wpref by these rules: votes multiset, inferred False, bad_votes 1, weight lower" in header
     assert "nDCG: 11 of 12 topics dropped" in header
     assert "topics are missing in 1 run: lacking (11)" in header
     zeros = duelpool.evaluate(folder / "qrels.txt", [lacking], "nDCG", rules={"missing": "zero"})
@@ -337,7 +340,7 @@ def test_every_format_prints_the_same_means(folder: Path) -> None:
         for value in means.values():
             assert f"{value:.4f}" in result.stdout or str(value) in result.stdout
         header = result.stdout if form in ("table", "latex") else result.stderr
-        assert "ties docno-descending" in header.replace("\n#  ", "")
+        assert "ties docno-descending" in header.replace("\n ", "")
         assert form != "table" or max(len(line) for line in result.stdout.splitlines()) <= 70
     listed = list(csv.DictReader(io.StringIO(called(*words, "-f", "csv").stdout)))
     assert {(row["run"], row["measure"]): float(row["value"]) for row in listed} == means
@@ -345,12 +348,9 @@ def test_every_format_prints_the_same_means(folder: Path) -> None:
     assert [parts[2] for parts in trec if parts[0].strip() == "runid"] == ["fair", "good", "great", "poor"]
     assert len(trec) == 4 * (1 + 2 * 12 + 2)
     table = called(*words).stdout.splitlines()
-    assert [line.split()[0] for line in table if line and line[0] != "#"][1:] == [
-        "great",
-        "good",
-        "fair",
-        "poor",
-    ]
+    assert [line.split()[0] for line in table[1:5]] == ["great", "good", "fair", "poor"]
+    assert table[5] == ""  # then the notes
+    assert table[6].startswith("nDCG@10 by these rules: ")
 
 
 def test_preferences_options_and_rules_of_the_command(folder: Path) -> None:
@@ -589,7 +589,7 @@ def test_power_from_files_and_from_a_spread(folder: Path) -> None:
     table = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "AP").tables["AP"]
     plans = [asdict(one) for one in plan_topics(table, 0.1, "fair", rounds=100)]
     assert [{**row, "any_time": None} for row in rows] == plans
-    assert planned(*files).count("\n") == 6
+    assert planned(*files).count("\n") == 7
     assert json.loads(planned("-d", 0.05, "--spread", 0.2, "--json")) == [
         {"spread": 0.2, "needed": topics_needed(0.05, 0.2)}
     ]

@@ -13,6 +13,7 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.comparison.scores import ScoreTable
 from duelpool.errors import BadParameter, UnknownName
+from duelpool.frames import counted
 from duelpool.seeds import rng_for
 
 _KNOTS = 64
@@ -331,7 +332,7 @@ def doubts(table: ScoreTable, test: str = "t", baseline: str | None = None) -> l
     skewed = [f"{a} and {b}" for a, b in pairs if _is_skewed(table.row(a) - table.row(b), most=most)]
     if not skewed:
         return []
-    more = f" and {len(skewed) - 1} more pairs" if len(skewed) > 1 else ""
+    more = f" and of {counted(len(skewed) - 1, 'other pair')}" if len(skewed) > 1 else ""
     why = ", which symmetric bets take for a difference" if bets else " on few topics: p may be too small"
     return [f"the differences of {skewed[0]}{more} are skewed{why}"]
 
@@ -350,7 +351,7 @@ def interval_doubts(table: ScoreTable) -> list[str]:
     ]
     if not odd:
         return []
-    more = f" and {len(odd) - 1} more runs" if len(odd) > 1 else ""
+    more = f" and {counted(len(odd) - 1, 'other run')}" if len(odd) > 1 else ""
     return [f"the scores of {odd[0]}{more} are equal or skewed on few topics: intervals may be too short"]
 
 

@@ -107,7 +107,12 @@ def evaluate(
         table = ScoreTable(tuple(names), of_measure, values, weighed, measure.limits)
         tables[str(measure)] = table if topics is None else _narrowed(table, topics)
     statistics = _Statistics(baseline, test, correction, interval, level, seed)
-    header = [*_header(chosen, tables, names, scored, whole), *_name_note(labels), *statistics.header(tables)]
+    header = [
+        *statistics.header(tables),
+        *_header(chosen, tables, names, scored, whole),
+        *_name_note(labels),
+        *_rules(chosen, whole),
+    ]
     rows = tuple(statistics.rows(tables, labels))
     return Evaluation(tuple(chosen), tables, rows, tuple(header), baseline, tuple(labels))
 
@@ -204,6 +209,19 @@ class _Statistics:
         return lines
 
 
+def _rules(measures: Sequence[Measure], truth: Truth) -> list[str]:
+    """Return a line with the rules of each measure."""
+    lines = []
+    for measure in measures:
+        shown = [
+            f"{rule} {value}"
+            for rule, value in measure.rules.items()
+            if rule != "twins" or truth.duplicates is not None
+        ]
+        lines.append(f"{measure} by these rules: {', '.join(shown)}")
+    return lines
+
+
 def _name_note(labels: Sequence[RunLabel]) -> list[str]:
     """Return a line that names the runs whose tags are others than their names."""
     differ = [label for label in labels if label.tag != label.name]
@@ -240,16 +258,9 @@ def _header(
     scored: Sequence[Scored],
     truth: Truth,
 ) -> list[str]:
-    """Return lines with the rules of each measure, what was dropped, and irregularities of the files."""
+    """Return lines with what was dropped, and irregularities of the files."""
     lines = []
     for measure in measures:
-        rules_shown = {
-            rule: value
-            for rule, value in measure.rules.items()
-            if rule != "twins" or truth.duplicates is not None
-        }
-        rules = ", ".join(f"{rule} {value}" for rule, value in rules_shown.items())
-        lines.append(f"{measure}: {rules}")
         table = tables[str(measure)]
         silent = int(np.isnan(table.values).all(axis=0).sum())
         if silent:

@@ -57,6 +57,11 @@ class Board:
     note: str = ""
     expected_after: int | None = None
 
+    @property
+    def has_places(self) -> bool:
+        """Whether places say anything: not while each of several runs could be first."""
+        return len(self.rows) == 1 or not all(row.could_be_first for row in self.rows)
+
 
 def figure_of(value: float) -> float | None:
     """Return a figure for JSON, None where there is none."""

@@ -83,7 +83,10 @@ def plain_text(table: Table, width: int = 80) -> str:
 
 
 def table_text(table: Table, form: str, header: Sequence[str] = (), width: int = 80) -> str:
-    """Return a table as text: table, csv, json, markdown or latex. Notes go above it where the form allows them."""
+    """Return a table as text: table, csv, json, markdown or latex.
+
+    Notes follow a table, and are comments above LaTeX; the other forms have no place for them.
+    """
     if form == "json":
         return json_text(dict(zip(table.columns, row, strict=True)) for row in table.rows)
     if form == "csv":
@@ -97,7 +100,7 @@ def table_text(table: Table, form: str, header: Sequence[str] = (), width: int =
             f"A table of this kind has no form '{form}'.",
             remedy="Choose table, csv, json, markdown or latex.",
         )
-    return "\n".join([*notes_text(header, width), plain_text(table, width)])
+    return "\n".join([plain_text(table, width), *([""] if header else []), *notes_text(header, width)])
 
 
 def _marks_aligned(column: list[str]) -> list[str]:
@@ -108,13 +111,11 @@ def _marks_aligned(column: list[str]) -> list[str]:
 
 
 def notes_text(notes: Iterable[str], width: int = 80) -> list[str]:
-    """Return notes as lines that begin with '#', wrapped to a width."""
+    """Return notes wrapped to a width."""
     return [
         line
         for note in notes
-        for line in wrap(
-            note, max(20, width), initial_indent="# ", subsequent_indent="#   ", break_long_words=False
-        )
+        for line in wrap(note, max(20, width), subsequent_indent="  ", break_long_words=False)
     ]
 
 

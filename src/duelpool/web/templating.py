@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from duelpool.background import give_way
 from duelpool.errors import DuelpoolError
 from duelpool.frames import counted
+from duelpool.labels import phase_said
 from duelpool.report import charts
 from duelpool.web.i18n import FIRST, Catalogue, catalogue, choose, languages
 from duelpool.web.judging import passages
@@ -42,9 +43,6 @@ TEMPLATE_OF = {
 }
 """The template of each state of a visitor."""
 
-_NUMBERED = {"prune": "Pruning", "final": "Final"}
-_PHASES = {"swiss": "Swiss rounds", "swiss-finals": "Finals", "grading": "Grading"}
-
 
 @cache
 def _environment() -> Environment:
@@ -52,14 +50,6 @@ def _environment() -> Environment:
     environment.filters["counted"] = counted
     environment.filters["phase_said"] = phase_said
     return environment
-
-
-def phase_said(phase: str) -> str:
-    """Return the name of a phase in words: `prune-2` is "Pruning 2"."""
-    kind, _, number = phase.rpartition("-")
-    if kind in _NUMBERED and number.isdecimal():
-        return f"{_NUMBERED[kind]} {number}"
-    return _PHASES.get(phase, phase)
 
 
 def _static_files() -> dict[str, bytes]:

@@ -320,6 +320,7 @@ def test_the_best_answers_have_their_texts_and_the_leader_its_value(store: Store
         "All 3 systems could still be first; alphabetical is on top with 1.00"
     )
     assert shown.leaders.sentence.endswith("over 3 judged topics.")
+    assert [row.place for row in shown.leaders.rows] == ["–"] * 3
     hidden = overview(Dashboard.of(campaign), blind=True)
     assert hidden.leaders is not None
     assert hidden.leaders.rows[0].system.startswith("System ")

@@ -14,10 +14,11 @@ from starlette.testclient import TestClient
 
 from duelpool.campaign.settings import CHANGEABLE
 from duelpool.campaign.views.tally import PairTally
+from duelpool.labels import phase_said
 from duelpool.store import open_store, schema
 from duelpool.web.manage.reading import _matrix
 from duelpool.web.server.guard import CSP
-from duelpool.web.templating import TEMPLATES, phase_said
+from duelpool.web.templating import TEMPLATES
 from support.managed import DASHBOARD, judge, key_for, managed, run
 from support.visitors import ORIGIN, served
 

@@ -118,7 +118,9 @@ class JudgingOptions:
     """Options of every judge: what to judge, and how to report it."""
 
     topic: Annotated[list[str] | None, typer.Option(help="Judge only this topic; may be repeated.")] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many judgments.")] = None
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Stop after this many judgments. Assessors go topic by topic.")
+    ] = None
     campaign: CampaignOption = None
     as_json: JsonOption = False
 
@@ -159,7 +161,7 @@ def terminal(
     with opened(store, judging.campaign, writable=True) as campaign:
         campaign.enrol(name, "dedicated")
         session = JudgingSession(campaign, name, TerminalJudge(), topics=judging.topic)
-        _report(session.run(judging.limit), judging.as_json)
+        _report(campaign, session.run(judging.limit), judging.as_json)
 
 
 @judge.command()
@@ -236,7 +238,7 @@ def command(
                 campaign, assessor or "command", program, topics=judging.topic, patience=patience
             )
             result = session.run(judging.limit)
-        _report(result, judging.as_json)
+        _report(campaign, result, judging.as_json)
 
 
 @judge.command()
@@ -275,7 +277,7 @@ def llm(
                 enrolled, topics=judging.topic, patience=patience, on_answer=lambda *_: advance(1)
             )
             result = session.run(judging.limit, wait)
-        _report(result, judging.as_json)
+        _report(campaign, result, judging.as_json)
 
 
 def _model(name: str) -> JudgeModel:
@@ -323,7 +325,7 @@ def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, jud
                     JudgingSession(campaign, name, person, topics=judging.topic, on_answer=answered)
                 )
             result = in_turns(sessions, judging.limit)
-    _report(result, judging.as_json)
+    _report(campaign, result, judging.as_json)
 
 
 def _tell_simulated(campaign: Campaign) -> None:
@@ -353,7 +355,7 @@ def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
     summaries.keep_up(campaign)
 
 
-def _report(result: SessionTally | AssignmentsTally, as_json: bool) -> None:
+def _report(campaign: Campaign, result: SessionTally | AssignmentsTally, as_json: bool) -> None:
     if as_json:
         print_json(asdict(result))
     elif isinstance(result, AssignmentsTally):
@@ -364,5 +366,13 @@ def _report(result: SessionTally | AssignmentsTally, as_json: bool) -> None:
     else:
         others = ((name, getattr(result, name)) for name in ("skipped", "undone", "failed", "late"))
         counts = [f"{result.judged} judged", *(f"{number} {name}" for name, number in others if number)]
-        endings = (each for each in (result.said, ENDINGS.get(result.ended, "")) if each)
+        so_far = _topics_so_far(campaign) if result.ended == "limit" else ""
+        endings = (each for each in (result.said, ENDINGS.get(result.ended, ""), so_far) if each)
         typer.echo(" ".join((f"{', '.join(counts)}.", *endings)))
+
+
+def _topics_so_far(campaign: Campaign) -> str:
+    """Return how many topics have judgments, and how many are done: with a limit, others have none yet."""
+    topics = status(campaign, turns=summaries.Turns(0)).topic_statuses
+    judged, done = sum(each.judgments > 0 for each in topics), sum(each.done for each in topics)
+    return f"Topics: {judged} of {len(topics)} with judgments, {done} done."

@@ -24,6 +24,7 @@ from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
 from duelpool.deciders import Spend, read_goal
 from duelpool.judges.live import is_simulated
+from duelpool.labels import phase_said
 
 RESULTS_AT_ONCE = 200
 """Results that take long and are worked out by one call that states them, at most; they are stored."""
@@ -107,11 +108,16 @@ def show(
         typer.echo(f"Blocked: {block}")
 
 
+def _phase(topic: TopicStatus) -> str:
+    begun = topic.done or topic.judgments or topic.leased or topic.held
+    return phase_said(topic.phase) if begun else "not begun"
+
+
 def _topics(now: CampaignStatus) -> Table:
     """Return a table of the topics that fits a narrow window even if items have long names."""
     columns = [
         ("topic", *(each.topic for each in now.topic_statuses)),
-        ("phase", *(each.phase for each in now.topic_statuses)),
+        ("phase", *(_phase(each) for each in now.topic_statuses)),
     ]
     for name, figures in (
         ("items", (each.items for each in now.topic_statuses)),

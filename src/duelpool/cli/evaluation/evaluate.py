@@ -58,7 +58,7 @@ def _rule(help_text: str, *names: str) -> Any:
     return typer.Option(
         *names,
         help=help_text,
-        rich_help_panel="Rules (the header of the output says each measure's defaults)",
+        rich_help_panel="Rules (the output says each measure's own)",
     )
 
 

@@ -184,7 +184,10 @@ def _of_runs(board: Board) -> Leaders:
     mean = "" if first.mean is None else _short(first.mean)
     over = counted(board.topics, "judged topic")
     sentence = f"{who_leads(first.run, mean, rivals, len(board.rows))}, over {over}."
-    rows = [Leader(str(row.place), row.run, row.mean) for row in board.rows[:LEADERS_SHOWN]]
+    rows = [
+        Leader(str(row.place) if board.has_places else "–", row.run, row.mean)
+        for row in board.rows[:LEADERS_SHOWN]
+    ]
     title = measures_of(board.measure, {})[0].title
     return Leaders(sentence, f"{title}, {board.measure}" if title else board.measure, rows)
 
