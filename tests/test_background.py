@@ -153,3 +153,20 @@ def test_what_long_work_leaves_is_kept_out_of_collections(
         assert any(each is held[0] for each in gc.get_objects()) is not kept
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.parametrize(("long", "kept"), [(0.0, True), (60.0, False)])
+def test_what_a_long_answer_leaves_is_kept_out_of_collections(
+    long: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "LONG", long)
+    monkeypatch.setattr(background._answers, "kept", -background.PAUSE)
+    try:
+        with answering():
+            held = _Ring()
+        assert any(each is held for each in gc.get_objects()) is not kept
+        with answering():
+            soon_after = _Ring()
+        assert any(each is soon_after for each in gc.get_objects())  # not every answer of a busy server
+    finally:
+        gc.unfreeze()

@@ -15,6 +15,8 @@ PATIENCE = 0.25
 """Seconds that a step waits for the answers at most, so that the work goes on however many requests come."""
 LONG = 2.0
 """Seconds after which work is taken to leave much in memory."""
+PAUSE = 60.0
+"""Seconds between two long answers whose objects are kept: a server with too much to do has many."""
 
 
 class _Answers:
@@ -23,6 +25,7 @@ class _Answers:
     def __init__(self) -> None:
         self.count = 0
         self.none = threading.Condition()
+        self.kept = -PAUSE  # when a long one's objects were last kept out of collections
 
     def add(self, number: int) -> None:
         with self.none:
@@ -40,10 +43,14 @@ _is_answer: ContextVar[bool] = ContextVar(
 
 @contextmanager
 def answering() -> Iterator[Callable[[], None]]:
-    """Mark an answer that somebody waits for, until the block ends or the function that it gives is called."""
+    """Mark an answer that somebody waits for, until the block ends or the function that it gives is called.
+
+    What a long one leaves in memory is kept out of later garbage collections.
+    """
     marked = _is_answer.set(True)
     _answers.add(1)
     waited_for = True
+    began = time.monotonic()
 
     def end() -> None:
         nonlocal waited_for
@@ -51,6 +58,10 @@ def answering() -> Iterator[Callable[[], None]]:
             waited_for = False
             _is_answer.set(False)
             _answers.add(-1)
+            now = time.monotonic()
+            if now - began >= LONG and now - _answers.kept >= PAUSE:
+                _answers.kept = now
+                keep_for_long()
 
     try:
         yield end
