@@ -303,7 +303,7 @@ def test_the_report_can_be_read_by_people_and_programs(small: CalibrationReport)
         assert all(len(row) == len(section.columns) for row in section.rows)
     assert stopped.rows[0][4] == "70"
     assert {result.trials for result in small.whole.values()} == {2}
-    assert {result.trials for result in small.stopping.values()} == {1} == {small.stopping_trials}
+    assert {result.trials for result in small.stopping.values()} == {small.stopping_trials} == {1}
     assert stopped.title == "Stopped once it states 0.9 (1 trials a problem)"
     values = json.loads(json.dumps(small.as_json()))
     assert len(values["simulations"]) == 4

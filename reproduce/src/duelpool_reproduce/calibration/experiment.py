@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIALS = 1000
-STOPPING_SHARE = 0.4  # of the trials: one that may stop computes its confidence after every round
+STOPPING_SHARE = 0.2  # of the trials: one that may stop computes its confidence after every round
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ CALIBRATION = Experiment(
     reads=FILES,
     shows={"Calibration": "stated confidence against the share that was right"},
     quick=4,
-    seconds=(40, 18000),
+    seconds=(40, 20000),
     partial=True,
     resumable=True,
 )
