@@ -105,7 +105,7 @@ NEEDS: dict[str, str] = {
     **{f"PUT /api/v1/campaigns/{{campaign}}/{what}": "manage" for what in ("texts", "questions")},
     "POST /manage/{campaign}/webhooks": "manage",
     "POST /manage/{campaign}/webhooks/{webhook}/{step}": "manage",
-    "GET /": "an empty store",
+    "GET /": "some read",  # leads to the dashboard; for all others, a store with campaigns has no front page
     **dict.fromkeys(
         (
             *("GET /setup", "GET /setup/{draft}"),
@@ -149,7 +149,6 @@ MAY: dict[str, set[str]] = {
     "export": {"viewer", "manager", "link", "token export"},
     "manage": {"manager", "link", "token manage"},
     "metrics": {"token metrics"},
-    "an empty store": set(),  # this one has campaigns, and says nothing of them at its front door
     "the set-up key": set(),  # which `duelpool link --setup` prints, and nobody here has
 }
 QUERY = {"topic": "one", "assessor": "anna", "seconds": "0", "measure": "RR"}

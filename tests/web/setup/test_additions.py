@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from duelpool.campaign import Campaign, Settings
 from duelpool.records import Passage, Pool, Topic
 from duelpool.web.access.links import Links
+from duelpool.web.setup.keys import setup_key
 from support.managed import key_for
 from support.visitors import ORIGIN, new_store, served
 
@@ -135,3 +136,33 @@ def test_a_link_with_a_name_says_so_before_the_consent(app: FastAPI, manager: Te
     assert "your answers are stored under dora" in consent
     key = app.state.links.key(campaign.id, "open", app.state.store.now())
     assert "known-as" not in TestClient(app, base_url=ORIGIN).get(f"/j/{campaign.id}?key={key}").text
+
+
+def test_a_manager_who_judges_finds_the_way_back(app: FastAPI, manager: TestClient) -> None:
+    campaign = _campaign(app)
+    here = re.search(r'id="judge-here" href="([^"]+)"', manager.get(f"/manage/{campaign.id}/overview").text)
+    assert here is not None
+    link = here[1].replace("&amp;", "&")
+    _form(manager, f"/manage/{campaign.id}", topics=("topics.tsv", b"one\tWhich?\n"))
+    back = f'id="dashboard" href="/manage/{campaign.id}/overview"'
+    manager.follow_redirects = True
+    judging = manager.get(link).text
+    assert "Text of a." in judging
+    assert f"{back}>Dashboard<" in judging
+    done = manager.post(f"/j/{campaign.id}/stop")
+    assert "Thank you" in done.text
+    assert f"{back}>Back to the dashboard<" in done.text
+    other = TestClient(app, base_url=ORIGIN, headers={"Origin": ORIGIN})
+    assert "/manage/" not in other.get(link).text
+    assert "/manage/" not in other.post(f"/j/{campaign.id}/stop").text
+
+
+def test_the_front_page_leads_a_manager_to_the_dashboard(app: FastAPI, manager: TestClient) -> None:
+    campaign = _campaign(app)
+    manager.get(f"/manage/{campaign.id}/overview")
+    front = manager.get("/", follow_redirects=False)
+    assert (front.status_code, front.headers["location"]) == (303, f"/manage/{campaign.id}/overview")
+    nobody = TestClient(app, base_url=ORIGIN, follow_redirects=False)
+    assert nobody.get("/").status_code == 404
+    nobody.get("/setup", params={"key": setup_key(app.state.links, app.state.store.now())})
+    assert nobody.get("/").headers["location"] == "/setup"

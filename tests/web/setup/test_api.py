@@ -117,6 +117,27 @@ def test_an_empty_store_names_the_next_step(app: FastAPI) -> None:
     assert program(app, "").get("/").status_code == 404
 
 
+def test_a_new_campaign_opens_with_its_overview_and_its_link_is_printed(
+    app: FastAPI, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, own = browser(app), {"Origin": ORIGIN}
+    for root in ("", "https://judge.example.org/"):  # a server that doesn't know its address prints no link
+        app.state.url = root
+        sent = {"runs": ("a.run", RUN), "texts": ("texts.tsv", TEXTS)}
+        draft = mine.post("/setup/new/files", files=sent, headers=own).headers["location"]
+        seen = mine.get(draft, params={"step": "review"}).text.split('name="seen" value="')[1].split('"')[0]
+        form = {"step": "review", "go": "make", "name": f"made {len(root)}", "seen": seen}
+        made = mine.post(f"{draft}/options", data=form, headers=own)
+        campaign = app.state.campaigns.all()[-1]
+        assert made.headers["location"].startswith(f"/manage/{campaign.id}/overview?notice=")
+        page = mine.get(made.headers["location"]).text
+        assert '<a class="button" id="judge-here"' in page
+        printed = capsys.readouterr().out
+        assert (f"to manage:     https://judge.example.org/manage/{campaign.id}?key=" in printed) == bool(
+            root
+        )
+
+
 def test_an_unreadable_file_is_reported_with_its_line_and_removed(app: FastAPI) -> None:
     mine = program(app, key_of(app))
     base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"

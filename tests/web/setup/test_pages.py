@@ -150,6 +150,7 @@ def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     _review(page)
     assert len(site.store.read(holdings.campaigns)) == before + 1
     campaign = newest(site)
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
     link = page.inner_text(".command code")
     # a preview as a worker keeps nothing
     page.click("#preview")
@@ -246,6 +247,7 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
     campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
     site.app.state.campaigns._served.clear()
     worker = people()
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
     worker.enter(page.inner_text(".command code"))
     worker.press("ArrowLeft", worker.wait_for_pair())  # the first judgment
     worker.page.wait_for_function("() => document.body.dataset.state === 'judging'")

@@ -87,9 +87,9 @@ def need(shown: Pass, scope: str) -> None:
         raise NotPermitted(f"You may not {SCOPES[scope]} here.", remedy="Ask a manager of this campaign.")
 
 
-def may_open(request: Request, links: Links, store: Store, campaign: str) -> bool:
-    """Return whether a request may read a campaign."""
+def may_open(request: Request, links: Links, store: Store, campaign: str, scope: str = "read") -> bool:
+    """Return whether a request may read a campaign, or has another scope in it."""
     try:
-        return "read" in pass_of(request, links, store, campaign).scopes
+        return scope in pass_of(request, links, store, campaign).scopes
     except (NoVisit, ForgedLink, ExpiredLink, UnknownCampaign):
         return False

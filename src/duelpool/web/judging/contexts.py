@@ -7,6 +7,7 @@ from starlette.responses import HTMLResponse
 
 from duelpool.records import Passage
 from duelpool.store import holdings
+from duelpool.web.access.passes import may_open
 from duelpool.web.judging import panels, passages
 from duelpool.web.judging.callers import Visit
 from duelpool.web.judging.flow import Place, checks, practice_pairs
@@ -35,7 +36,15 @@ def common(visit: Visit) -> dict[str, Any]:
         "preview": visit.visitor.previews,
         "visitor": visit.links.sign("outbox", visit.assessor)[-12:],
         "poll_seconds": POLL_SECONDS,
+        "dashboard": _dashboard(visit),
     }
+
+
+def _dashboard(visit: Visit) -> str:
+    """Return the path of the dashboard where a manager judges in this browser, empty for all others."""
+    campaign = visit.flow.campaign
+    manages = may_open(visit.request, visit.links, campaign.store, campaign.id, "manage")
+    return f"/manage/{campaign.id}/overview" if manages else ""
 
 
 def _ending(visit: Visit, place: Place) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The setup pages, in steps: upload files, say who judges, look at the plan, review it and create the campaign."""
 
 import hashlib
+import sys
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.access.accounts import has_manager
 from duelpool.campaign.settings import SETTINGS, Settings
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -23,6 +26,8 @@ from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.simulation.cost import SECONDS_EACH, hours
 from duelpool.store import StoreError
 from duelpool.web.access.links import DAYS, ForgedLink
+from duelpool.web.access.passes import may_open
+from duelpool.web.access.sessions import session_of
 from duelpool.web.i18n import catalogue
 from duelpool.web.judging.callers import FIELDS_AT_MOST, campaigns_of, links_of, sent
 from duelpool.web.manage.keys import write_cookie as write_manager
@@ -32,7 +37,7 @@ from duelpool.web.setup.api import ANY, check_file, check_files, create_campaign
 from duelpool.web.setup.drafts import SavedDraft
 from duelpool.web.setup.keys import Entered, SetupCaller, open_setup_key, setting_up, write_cookie
 from duelpool.web.setup.options import STEPS, Options, from_form
-from duelpool.web.setup.schemas import draft_detail, trouble_of
+from duelpool.web.setup.schemas import CreatedCampaign, draft_detail, trouble_of
 from duelpool.web.templating import render
 
 router = APIRouter(include_in_schema=False)
@@ -78,8 +83,17 @@ LABELS = {"files": "Files", "judges": "Who judges", "plan": "Plan and cost", "re
 
 @router.get("/")
 def front(request: Request) -> Response:
-    """Show how to start where there is no campaign yet; a store with campaigns has no front page."""
-    if campaigns_of(request).all():
+    """Lead a manager to the dashboard, or to set-up; show others how to start where there is no campaign yet."""
+    campaigns, links = campaigns_of(request), links_of(request)
+    rows = campaigns.all()
+    known = [row.id for row in rows if may_open(request, links, campaigns.store, row.id)]
+    if known:
+        several = len(known) > 1 and session_of(request, links, campaigns.store) is not None
+        return RedirectResponse("/account" if several else f"/manage/{known[-1]}/overview", 303)
+    with suppress(DuelpoolError):
+        setting_up(request)
+        return RedirectResponse("/setup", 303)
+    if rows:
         raise NotFound("This page doesn't exist.", remedy="Open the link exactly as you received it.")
     return _render(request, "front", "No campaign yet")
 
@@ -363,6 +377,19 @@ def _decided(caller: SetupCaller, name: str, values: dict[str, Any]) -> Response
     told = [created.sentence]
     told += [f"The language model judges with: {created.model_command}"] if created.model_command else []
     notice = caller.links.sign("notice", " ".join(told))
-    response = RedirectResponse(f"/manage/{created.id}/settings?{urlencode({'notice': notice})}", 303)
+    _print_link(caller, created)
+    response = RedirectResponse(f"/manage/{created.id}/overview?{urlencode({'notice': notice})}", 303)
     write_manager(response, caller.request, created.id, created.key, DAYS * 86400.0)
     return response
+
+
+def _print_link(caller: SetupCaller, created: CreatedCampaign) -> None:
+    """Print the link to a new dashboard, as `duelpool serve` prints those of the campaigns it finds."""
+    root = str(caller.request.app.state.url).rstrip("/")
+    if not root:
+        return
+    has_accounts = campaigns_of(caller.request).store.read(has_manager)
+    path = f"/login?next=/manage/{created.id}" if has_accounts else created.manage
+    with suppress(OSError, ValueError):  # a terminal that has gone
+        sys.stdout.write(f"Campaign {created.name}\n  to manage:     {root}{path}\n")
+        sys.stdout.flush()
