@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from duelpool.judges.live import JudgeAction, Sheet
-from duelpool.judges.terminal import LineKeys, TerminalJudge, TerminalKeys, keys_of
+from duelpool.judges.terminal import NOTHING_TO_UNDO, Q_IS_BAD, LineKeys, TerminalJudge, TerminalKeys, keys_of
 from duelpool.records import Answer, Outcome, Passage, Topic
 
 PLAIN = frozenset(
@@ -86,6 +86,39 @@ def test_key_without_meaning_is_reported_and_asked_again() -> None:
         taken, _ = ask(f"{key}\n", generous)
         assert isinstance(taken, Answer)
         assert taken.outcome is outcome
+
+
+def test_nothing_to_undo_is_said_and_asked_again() -> None:
+    reply, screen = ask("u\n2\n", replace(SHEET, can_undo=False))
+    assert isinstance(reply, Answer)
+    assert reply.outcome is Outcome.RIGHT
+    assert NOTHING_TO_UNDO in " ".join(screen.split())
+
+
+class _Pressed(TerminalKeys):
+    """Keys of a terminal, pressed beforehand."""
+
+    def __init__(self, *keys: str) -> None:
+        self._left = list(keys)
+
+    def read(self) -> str:
+        return self._left.pop(0) if self._left else ""
+
+
+def test_the_first_q_at_a_terminal_is_asked_about() -> None:
+    screen = io.StringIO()
+    judge = TerminalJudge(Console(file=screen, width=80), _Pressed("q", "esc", "q", "1"))
+    assert judge.reply(SHEET) is JudgeAction.STOP
+    assert Q_IS_BAD in screen.getvalue()
+    reply = judge.reply(SHEET)
+    assert isinstance(reply, Answer)
+    assert reply.outcome is Outcome.LEFT_BAD
+
+
+def test_the_question_stands_below_long_texts_too() -> None:
+    assert ask("1\n")[1].count("who is jaffe?") == 1
+    _, screen = ask("1\n", replace(SHEET, right=Passage("SECRET-2", "A long text. " * 200)))
+    assert screen.count("who is jaffe?") == 2
 
 
 def test_the_page_shows_both_texts_side_by_side_and_no_ids() -> None:

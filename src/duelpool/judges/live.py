@@ -51,6 +51,7 @@ class Sheet:
     criterion: str = "overall"
     guidelines: str = ""
     judged: int = 0  # by this judge in this session, to show the progress
+    can_undo: bool = True  # whether this session has an answer to undo
 
 
 class LiveJudge(Protocol):

@@ -46,6 +46,9 @@ HELP: tuple[tuple[str, Outcome | None, str], ...] = (
     ("u", None, "undo"),
     ("Esc", None, "end"),
 )
+CHARACTERS_A_LINE = 30  # of half a screen, at least
+Q_IS_BAD = "q: the left one is bad. Press q again to say so, or Esc to end."
+NOTHING_TO_UNDO = "There is nothing to undo in this session. `duelpool retract` takes earlier answers back."
 
 _ESCAPES = {
     "[D": "left",
@@ -125,31 +128,40 @@ class TerminalJudge:
     def __init__(self, console: Console | None = None, keys: KeySource | None = None) -> None:
         self._console = console or Console()
         self._keys = keys or keys_of(sys.stdin)
+        self._knows_q = not isinstance(self._keys, TerminalKeys)  # elsewhere q ends a program
 
     def reply(self, sheet: Sheet) -> Answer | JudgeAction:
         """Show a question and wait for a key that answers it."""
-        self._console.print(page(sheet))
+        self._console.print(page(sheet, self._console.height))
         began = time.monotonic()
         while True:
             key = self._keys.read()
             if not key:
                 return JudgeAction.STOP
             if key in HELP_KEYS:
-                for text in (sheet.guidelines, keys_line(sheet)):
-                    self._console.print(_plain(text), markup=False, highlight=False)
+                self._say(sheet.guidelines)
+                self._say(keys_line(sheet))
+                continue
+            if key == "u" and not sheet.can_undo:
+                self._say(NOTHING_TO_UNDO)
                 continue
             if key in ACTION_KEYS:
                 return ACTION_KEYS[key]
+            if key == "q" and not self._knows_q:
+                self._knows_q = True
+                self._say(Q_IS_BAD)
+                continue
             seconds = round(time.monotonic() - began, 2)
             if sheet.right is None and (grade := _grade(key, sheet.grades)) is not None:
                 return Answer(Outcome.GRADE, grade=grade, seconds=seconds)
             outcome = outcome_of(key)
             if outcome is not None and outcome in sheet.outcomes and outcome is not Outcome.GRADE:
                 return Answer(outcome, seconds=seconds)
-            self._console.print(
-                f"The key '{_plain(key)}' has no meaning here.", markup=False, highlight=False
-            )
-            self._console.print(keys_line(sheet), markup=False, highlight=False)
+            self._say(f"The key '{key}' has no meaning here.")
+            self._say(keys_line(sheet))
+
+    def _say(self, text: str) -> None:
+        self._console.print(_plain(text), markup=False, highlight=False)
 
 
 def outcome_of(key: str) -> Outcome | None:
@@ -167,8 +179,11 @@ def _grade(key: str, grades: tuple[float, ...]) -> float | None:
     return value if value in grades else None
 
 
-def page(sheet: Sheet) -> Group:
-    """Return a question as it is drawn; neither ids nor ranks are shown."""
+def page(sheet: Sheet, height: int = 1000) -> Group:
+    """Return a question as it is drawn; neither ids nor ranks are shown.
+
+    Below texts that may not fit a screen of this `height` the question stands once more.
+    """
     lines: list[Text | Rule | Table | Panel | Columns] = [Rule(f"question {sheet.judged + 1}", align="left")]
     lines += [Text(_plain(turn), style="dim") for turn in sheet.topic.conversation]
     lines.append(Text(_plain(sheet.topic.text), style="bold"))
@@ -182,6 +197,9 @@ def page(sheet: Sheet) -> Group:
         both.add_column(ratio=1)
         both.add_row(_panel(sheet.left, "left"), _panel(sheet.right, "right"))
         lines.append(both)
+    longest = max(len(each.text) for each in (sheet.left, sheet.right) if each is not None)
+    if longest > CHARACTERS_A_LINE * height / 2:
+        lines.append(Text(_plain(sheet.topic.text), style="bold"))
     lines.append(Columns([Text(each, style="dim") for each in _keys(sheet)], padding=(0, 2)))
     return Group(*lines)
 

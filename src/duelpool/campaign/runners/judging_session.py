@@ -86,7 +86,7 @@ class QuestionTexts:
                 oldest = next(iter(self._passages))
                 self._length -= len(self._passages.pop(oldest).text)
 
-    def sheet(self, question: Question, judged: int = 0) -> Sheet:
+    def sheet(self, question: Question, judged: int = 0, can_undo: bool = False) -> Sheet:
         """Return a question as its judge sees it."""
         campaign = self._campaign
         known = self._topics.get(question.topic)
@@ -103,6 +103,7 @@ class QuestionTexts:
             criterion=question.criterion,
             guidelines=campaign.settings.guidelines,
             judged=judged,
+            can_undo=can_undo,
         )
 
 
@@ -175,7 +176,8 @@ class JudgingSession:
         """Show a question and store the answer; return False when the judge wants to stop."""
         while True:
             try:
-                reply = self._judge.reply(self._texts.sheet(question, self.tally.judged))
+                sheet = self._texts.sheet(question, self.tally.judged, bool(self._answered))
+                reply = self._judge.reply(sheet)
             except JudgeError as error:
                 self.campaign.give_back(question.id, self.assessor)
                 self._count_failure(error)
