@@ -191,6 +191,10 @@ def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Pat
     spared = Spared(2, True, 100, 1100)
     assert spared.in_words(paid).endswith("1,000 (91 %) were spared, about 240.00 USD.")
     assert Spared(2, True, 999, 1000).in_words(paid).endswith("every pair once would be 1,000.")
+    assert (
+        Spared(2, False, 10, 1000).in_words(paid)
+        == "So far it took 10 judgments; every pair once would be 1,000."
+    )
     assert Spared(1, False, 7, 6).in_words(paid) == "So far it took 7 judgments; every pair once would be 6."
 
 
@@ -199,7 +203,7 @@ def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Pat
     [
         ((True, False, False), "a leads by RR over 4 topics: every other run is significantly below it."),
         ((True, True, False), "a leads by RR over 4 topics, but 1 run could still be first: b."),
-        ((True, True, True), "All 3 runs could still be first by RR over 4 topics; a is on top."),
+        ((True, True, True), "All 3 runs could still be first by RR over 4 topics."),
     ],
 )
 def test_no_run_is_called_the_leader_while_all_could_be_first(could: tuple[bool, ...], said: str) -> None:

@@ -104,7 +104,7 @@ def _who_leads(board: Board) -> str:
     if not rivals:
         return f"{first.run} leads {over}: every other run is significantly below it."
     if len(rivals) == len(others) > 1:
-        return f"All {counted(len(board.rows), 'run')} could still be first {over}; {first.run} is on top."
+        return f"All {counted(len(board.rows), 'run')} could still be first {over}."
     named = ", ".join(rivals[:NAMED]) + (f" and {len(rivals) - NAMED} more" if len(rivals) > NAMED else "")
     return f"{first.run} leads {over}, but {counted(len(rivals), 'run')} could still be first: {named}."
 
@@ -151,9 +151,13 @@ class Spared:
             f"{where} it took {counted(self.judgments, 'judgment')}; every pair once would be {self.pairs:,}"
         )
         spared = self.pairs - self.judgments
-        if self.share < LEAST_SPARED:
+        if not self.done or self.share < LEAST_SPARED:
             return f"{took}."
-        timed = [(each.seconds, each.judgments) for each in snapshot.assessors if each.seconds]
+        timed = [
+            (each.seconds, each.judgments)
+            for each in snapshot.assessors
+            if each.seconds and not is_simulated(each.assessor)
+        ]
         worth: list[str] = []
         if timed:
             seconds = sum(mean * count for mean, count in timed) / sum(count for _, count in timed)
@@ -162,8 +166,7 @@ class Spared:
         if snapshot.money.per_usable_judgment:
             worth.append(_amount(spared * snapshot.money.per_usable_judgment, snapshot))
         more = f", about {' and '.join(worth)}" if worth else ""
-        verb = "were spared" if self.done else "are spared if it ends here"
-        return f"{took}. {spared:,} ({100 * self.share:.0f} %) {verb}{more}."
+        return f"{took}. {spared:,} ({100 * self.share:.0f} %) were spared{more}."
 
 
 def _spared(snapshot: CampaignStatus) -> Spared | None:

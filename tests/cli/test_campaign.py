@@ -265,6 +265,16 @@ def test_backup_and_migrate(folder: Path) -> None:
     assert "pg_dump" in call("backup", "postgresql://nobody@nowhere/none", "-o", "x.db", code=2)[1]
 
 
+def test_status_lists_few_topics_that_are_not_begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make()
+    call("judge", "c.db", "--judge", "simulated", "--model", "order", "--limit", "1")
+    assert "│ 2     │ not begun" in call("status", "c.db")[0]
+    monkeypatch.setattr("duelpool.cli.campaign.status.LISTED_WAITING", 0)
+    short = call("status", "c.db")[0]
+    assert "1 topic without judgments: not begun, and not listed." in short
+    assert "│ 2 " not in short
+
+
 def test_status_tables(folder: Path) -> None:
     make("--judges", "crowd", "--tests", "none", "--budget", "500")
     call("judge", "c.db", "--judge", "simulated", "--model", "order")

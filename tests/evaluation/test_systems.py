@@ -256,18 +256,33 @@ def _duel(wins: int, questions: int) -> list[SystemVote]:
     return [SystemVote("A", "B", "a" if at < wins else "b", question=f"q{at}") for at in range(questions)]
 
 
+def test_systems_of_one_strength_are_level() -> None:
+    third = [SystemVote(name, "C", "a", question=f"{name}{at}") for name in "AB" for at in range(6)]
+    assert system_board([*_duel(10, 20), *third]).headline.startswith(
+        "A, B are level on top; nothing is settled between them. "
+    )
+    even = [SystemVote("A", "C", "a" if at % 2 else "b", question=f"c{at}") for at in range(20)]
+    assert system_board([*_duel(10, 20), *even]).headline == "All systems are level; nothing is settled."
+
+
 def test_the_headline_says_what_would_settle_it() -> None:
     open_duel = system_board(_duel(13, 20))
     needed = open_duel.contest.needed("A", "B")
     assert needed is not None
     assert "not settled" in str(open_duel.meeting("A", "B"))
-    assert "more questions like these would settle it" in open_duel.headline
+    assert "more judged questions like these would settle it" in open_duel.headline
     share, factor = 13 / 20, 1 + needed // 20
     assert not system_board(_duel(round(share * 20 * max(1, factor // 3)), 20 * max(1, factor // 3))).settled(
         "A", "B"
     )
     assert system_board(_duel(round(share * 20 * (factor + 1)), 20 * (factor + 1))).settled("A", "B")
-    assert "over a hundred times as many questions" in system_board(_duel(10, 20)).headline
+    assert "over a hundred times as many questions" in system_board(_duel(201, 400)).headline
+    assert system_board(_duel(10, 20)).headline.endswith(
+        "The two are level: there is no difference to settle."
+    )
+    assert system_board(_duel(4, 6)).headline.endswith(
+        "There are too few votes to say how many would settle it."
+    )
     assert "would settle" not in system_board(_duel(95, 100)).headline
 
 

@@ -294,7 +294,8 @@ def _transitivity(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         rows.append(row("the majority", result.majority))
     columns = ("assessor", "triplets", "transitive", "circular", "share", "of chains")
     return Table(columns, tuple(rows)), (
-        "Triplets whose three pairs one person decided. of chains: after i over j and j over k, i over k.",
+        "Triplets: three items of which one person decided every pair. Of chains: how often i won over k, after "
+        "i over j and j over k.",
     )
 
 

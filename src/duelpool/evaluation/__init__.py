@@ -196,7 +196,10 @@ class _Statistics:
         """Say what the intervals and marks mean, and where a test is doubtful."""
         lines = []
         if self.interval is not None:
-            lines.append(f"[low, high]: {self.level:.0%} interval of the mean ({self.interval})")
+            short = [name for name, table in tables.items() if _most_topics(table) < 2]
+            if len(short) < len(tables):
+                lines.append(f"[low, high]: {self.level:.0%} interval of the mean ({self.interval})")
+            lines += [f"{name}: no intervals, for they take two topics or more" for name in short]
             for name, table in tables.items():
                 lines += [f"{name}: {doubt}" for doubt in interval_doubts(table)]
         if self.baseline is not None:
@@ -207,6 +210,11 @@ class _Statistics:
             for name, table in tables.items():
                 lines += [f"{name}: {doubt}" for doubt in doubts(table, self.test, self.baseline)]
         return lines
+
+
+def _most_topics(table: ScoreTable) -> int:
+    """Return the most topics on which a run has a score."""
+    return int((~np.isnan(table.values)).sum(axis=1).max(initial=0))
 
 
 def _rules(measures: Sequence[Measure], truth: Truth) -> list[str]:
@@ -279,9 +287,10 @@ def _header(
         merging = ", ".join(str(measure) for measure in measures if measure.twins == "merge")
         documents = counted(len(truth.duplicates), "document")
         lines.append(
-            f"twins: {documents} counted as the one that was judged under {merging}"
+            f"twins: {documents} counted as the one of the same text that was judged, by {merging}"
             if merging
-            else f"twins: {documents} the same as another one; no measure here merges them"
+            else f"twins: {documents} of the same text as another one: each has its grade and keeps its own rank "
+            "(--twin-rule merge counts them as one, at the best rank)"
         )
         lines += describe("twins", truth.duplicates.notices)
     seen = truth.merged() if any(measure.twins == "merge" for measure in measures) else truth

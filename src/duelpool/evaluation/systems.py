@@ -21,6 +21,8 @@ PlannedVotes: TypeAlias = Mapping[tuple[str, str], float] | None
 """How many votes a campaign has in all for each two systems, those that aren't given yet included; None: no plan."""
 OVERS: tuple[Over, ...] = ("questions", "votes")
 AVERAGE = 1000.0
+LEVEL = 0.5  # points of Elo below which systems are level: they are shown without decimals
+FEWEST_VOTES = 20  # below these nothing is said of how many would settle a difference
 SYSTEM_REPORTS = ("scores", "head-to-head", "tags", "powered")
 
 
@@ -230,12 +232,25 @@ class SystemBoard(Tabular):
             return f"{first} is first; settled. {self.meeting(first, second)}"
         names = _listed(rivals)
         ending = self._what_it_takes(first, rivals[0])
+        level = [name for name in self.order if self._are_level(first, name)]
+        if len(level) == len(self.rows):
+            return "All systems are level; nothing is settled."
+        if len(level) > 1:
+            return f"{_listed(level)} are level on top; nothing is settled between them. {self.meeting(first, second)}"
         return f"{first} leads; not settled against {names}. {self.meeting(first, rivals[0])}{ending}"
+
+    def _are_level(self, first: str, second: str) -> bool:
+        elo = {row.system: row.elo for row in self.rows}
+        return abs(elo[first] - elo[second]) < LEVEL
 
     def _what_it_takes(self, first: str, second: str) -> str:
         """Return how many more questions would settle two systems, in words; nothing where they are settled."""
         if self.settled(first, second) or self.settled(second, first):
             return ""
+        if self._are_level(first, second):
+            return " The two are level: there is no difference to settle."
+        if self.votes < FEWEST_VOTES:
+            return " There are too few votes to say how many would settle it."
         unit = "question" if self.options.over == "questions" and self.questions > 1 else "vote"
         needed = self.contest.needed(first, second, self.options.level)
         if needed is None:
@@ -247,7 +262,7 @@ class SystemBoard(Tabular):
             return " The votes that are still planned would settle it, if the difference stays."
         digits = 10 ** max(0, len(str(more)) - 2)
         about = -(-more // digits) * digits
-        what = f"{about:,} more {unit}{'' if about == 1 else 's'}"
+        what = f"{about:,} more {'judged ' if unit == 'question' else ''}{unit}{'' if about == 1 else 's'}"
         return f" About {what} like these would settle it, if the difference stays."
 
     def table(self) -> Table:

@@ -343,7 +343,8 @@ class Figure3:
             "are at most 100 in 1,000.",
             "Items returned: the errors are those of our trials and of the paper's 1,000 together. The paper calls its "
             "497, 489 and 290 simulations that returned several items; they are its items beyond one a simulation "
-            "(502 + 995 - 1,000; 666 + 94 + 729 - 1,000; 510 + 780 - 1,000), and so they are compared here.",
+            "(502 + 995 - 1,000; 666 + 94 + 729 - 1,000; 510 + 780 - 1,000), and so they are compared here. By the "
+            "second of these sums, a simulation of case B that returns both of the best has one item beyond the best.",
             "On top: the first item (B: the first two) is the best; wrong: others returned in 1,000 trials.",
             "Comparisons and pairs agree when our mean lies in the paper's range.",
             "Ranges are extremes of the trials run: they widen with the trials, and prefBest's ends move by "

@@ -23,9 +23,12 @@ from duelpool.cli.opening import opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
 from duelpool.deciders import Spend, read_goal
+from duelpool.frames import counted
 from duelpool.judges.live import is_simulated
 from duelpool.labels import phase_said
 
+LISTED_WAITING = 10
+"""Topics that aren't begun up to which they are listed."""
 RESULTS_AT_ONCE = 200
 """Results that take long and are worked out by one call that states them, at most; they are stored."""
 RESULTS_BESIDE = 15
@@ -108,39 +111,42 @@ def show(
         typer.echo(f"Blocked: {block}")
 
 
-def _phase(topic: TopicStatus) -> str:
-    begun = topic.done or topic.judgments or topic.leased or topic.held
-    return phase_said(topic.phase) if begun else "not begun"
+def _is_begun(topic: TopicStatus) -> bool:
+    return bool(topic.done or topic.judgments or topic.leased or topic.held)
+
+
+def _waiting(now: CampaignStatus) -> int:
+    """Return how many topics aren't begun, where they are too many to be listed."""
+    waiting = sum(not _is_begun(each) for each in now.topic_statuses)
+    return waiting if waiting > LISTED_WAITING else 0
 
 
 def _topics(now: CampaignStatus) -> Table:
     """Return a table of the topics that fits a narrow window even if items have long names."""
+    topics = [each for each in now.topic_statuses if _is_begun(each)] if _waiting(now) else now.topic_statuses
     columns = [
-        ("topic", *(each.topic for each in now.topic_statuses)),
-        ("phase", *(_phase(each) for each in now.topic_statuses)),
+        ("topic", *(each.topic for each in topics)),
+        ("phase", *(phase_said(each.phase) if _is_begun(each) else "not begun" for each in topics)),
     ]
     for name, figures in (
-        ("items", (each.items for each in now.topic_statuses)),
-        ("judged", (each.judgments for each in now.topic_statuses)),
-        ("open", (each.open for each in now.topic_statuses)),
-        ("asked", (each.leased + each.held for each in now.topic_statuses)),
+        ("items", (each.items for each in topics)),
+        ("judged", (each.judgments for each in topics)),
+        ("open", (each.open for each in topics)),
+        ("asked", (each.leased + each.held for each in topics)),
     ):
         columns.append((name, *map(str, figures)))
     if now.spending is not None:
         spend = now.spending.spend
-        columns.append(("still open", *(_still_open(each, spend) for each in now.topic_statuses)))
+        columns.append(("still open", *(_still_open(each, spend) for each in topics)))
     frame = 3 * (len(columns) + 1) + 1
     room = Console().width - frame - sum(max(map(cell_len, column)) for column in columns)
-    best = [_best(each, each.best) for each in now.topic_statuses]
+    best = [_best(each, each.best) for each in topics]
     caption = None
     if max(map(cell_len, best), default=0) > room:
-        shared = shared_beginning([name for each in now.topic_statuses for name in each.best])
+        shared = shared_beginning([name for each in topics for name in each.best])
         caption = f"… is {escape(shared)}" if shared else None
         short = "…" if shared else ""
-        best = [
-            _best(each, [short + name[len(shared) :] for name in each.best], room)
-            for each in now.topic_statuses
-        ]
+        best = [_best(each, [short + name[len(shared) :] for name in each.best], room) for each in topics]
     table = Table(title="Topics", title_justify="left", caption=caption, caption_justify="left")
     for number, (name, *_) in enumerate(columns):
         table.add_column(name, overflow="fold", justify="left" if number < 2 else "right")
@@ -157,6 +163,8 @@ def _still_open(topic: TopicStatus, spend: Spend) -> str:
 
 def _notes(now: CampaignStatus, each_topic: bool) -> Iterator[str]:
     """Say what the brackets beside the best items mean, or for each topic how sure its best items are."""
+    if waiting := _waiting(now):
+        yield f"{counted(waiting, 'topic')} without judgments: not begun, and not listed."
     said = [each for each in now.topic_statuses if each.statement]
     if each_topic:
         yield from (f"{each.topic}, {_first(each.best, 3)}: {each.statement}" for each in said)

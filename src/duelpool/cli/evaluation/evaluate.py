@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -17,7 +17,7 @@ from duelpool.cli.evaluation.system_boards import (
 )
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, is_store
-from duelpool.cli.output import progress_bar, tell
+from duelpool.cli.output import progress_bar
 from duelpool.cli.terminal import terminal_width
 from duelpool.comparison import AGAIN, CORRECTIONS, TESTS, TUKEY, IntervalMethod, anytime_method
 from duelpool.errors import BadParameter, UnknownName
@@ -277,6 +277,7 @@ def evaluate(
             interval=cast("IntervalMethod | None", None if ci == AGAIN else ci), level=level, weights=weights,
             topics=chosen, twins=twins or sources.twins, seed=seed, executor=executor, progress=advance,
         )  # fmt: skip
+    evaluation = replace(evaluation, header=(*sources.notes, *evaluation.header))
     tested: dict[str, Any] = {"baseline": baseline, "correction": correct, "level": level}
     if looks.any_time:
         evaluation = at_any_time(evaluation, sources.arrival(), bets=bets, **tested)
@@ -386,6 +387,7 @@ class _Sources:
     topics: list[Topic] | None = None
     open_topics: frozenset[str] = frozenset()  # whose judging isn't over
     order: dict[str, int] | None = None  # in which topics were completed
+    notes: Sequence[str] = ()  # what a campaign's topics lack
 
     def done(self, chosen: list[str] | None) -> list[str] | None:
         """Return those of the chosen topics (or of all) whose judging is over."""
@@ -421,16 +423,18 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
         topics = campaign.read(holdings.topics)
         order = gate_topics(campaign, labels)["order"]
     truths = labels.truths()
-    for what, which in (
-        ("topics that are judged in part", labels.unfinished),
-        ("topics without judgments, left out", labels.unjudged),
-        (
-            "topics without labels, for their judgments name no phase (see import --phases blocks)",
-            labels.unscored,
-        ),
-    ):
-        if which:
-            tell(f"{campaign.name}: {what}: {len(which):,} of {len(topics):,}")
+    notes = [
+        f"{what}: {len(which):,} of {len(topics):,}"
+        for what, which in (
+            ("topics without judgments, left out", labels.unjudged),
+            ("topics that are judged in part", labels.unfinished),
+            (
+                "topics without labels, for their judgments name no phase (see import --phases blocks)",
+                labels.unscored,
+            ),
+        )
+        if which
+    ]
     return _Sources(
         truths,
         scored,
@@ -438,6 +442,7 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
         list(topics.values()),
         frozenset(labels.unfinished),
         order,
+        notes,
     )
 
 

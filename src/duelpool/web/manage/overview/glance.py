@@ -201,7 +201,7 @@ def who_leads(first: str, score: str, rivals: int, systems: int) -> str:
     if systems == 1:
         return f"{first} is the only system{by and ','}{by}"
     if rivals >= systems:
-        return f"All {systems:,} systems could still be first; {first} is on top{by}"
+        return f"All {systems:,} systems could still be first"
     if rivals <= 1:
         return f"{first} leads{by}; no other system could still be first"
     return f"{first} leads{by}; {rivals:,} of {systems:,} systems could still be first"
