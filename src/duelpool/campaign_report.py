@@ -32,6 +32,12 @@ from duelpool.leaderboard.systems import boards as system_boards
 from duelpool.report import Cell, Chapter, Fact, Table
 
 MEASURES = ("Compat(p=0.8)", "RR")  # the dashboard begins with the same one
+DEFINITIONS_OF_SYSTEMS = (
+    "Elo: a system's strength by its votes (Bradley-Terry), 1,000 for the average; 400 points more win 10 votes of 11.",
+    "Rank: the places that a system could have; the ranges hold for all systems at once.",
+    "Beats the average: the share of votes that it would win against a system of average strength, with its interval.",
+    "Win rate: the share of its own votes that it won; ties count half.",
+)
 LEAST_SPARED = 0.005  # a share that is no 0 % in figures
 TRUSTED = ("summary", "systems", "alpha", "transitivity")  # statistics of agreement
 NAMED = 5  # runs that a sentence names
@@ -65,6 +71,7 @@ def chapters(
         boards = system_boards(campaign)
         answer = _which_systems_lead(boards)
         parts = _systems(boards)
+        defined += DEFINITIONS_OF_SYSTEMS
     else:
         live = LiveLeaderboard(watch)
         board = live.with_slow_figures(live.board(measures[0]), wait=True)
@@ -192,7 +199,7 @@ def _systems(boards: Sequence[SystemBoard]) -> list[Chapter]:
         beside = both.get(board.criterion)
         if beside is None:
             by = "" if board.judges == "all" else f", by {board.judges}"
-            words = (board.headline, *board.notes())
+            words = tuple(board.notes()) if len(boards) == 1 else (board.headline, *board.notes())
             drawn = (systems_chart(board.rows),)
             chapters.append(Chapter(f"{title}{by}", words, drawn, tuple(_board_tables(board))))
         elif board.judges == "people":

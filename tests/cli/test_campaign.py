@@ -144,7 +144,7 @@ def test_simulated_people_are_called_so_and_never_mix_with_real_ones_silently(fo
     assert "All assessors are simulated" in (folder / "r.html").read_text()
     call("judge", "terminal", "c.db", "--assessor", "anna", "--limit", "1", stdin="1\n")
     said = " ".join(call(*judge)[1].split())
-    assert "the campaign also has judgments of anna, and scores mix the two" in said
+    assert "the campaign also has judgments of 'anna', and scores mix the two" in said
     assert "`duelpool exclude STORE simulated-1`" in said
     call("report", "c.db", "-o", "r.html")
     assert (
@@ -263,6 +263,15 @@ def test_backup_and_migrate(folder: Path) -> None:
     assert "has the newest schema" in call("migrate", "copy.db")[0]
     assert "exists already" in call("backup", "c.db", "-o", "copy.db", code=2)[1]
     assert "pg_dump" in call("backup", "postgresql://nobody@nowhere/none", "-o", "x.db", code=2)[1]
+
+
+def test_evaluate_says_below_the_table_which_topics_are_missing(folder: Path) -> None:
+    make()
+    call("judge", "c.db", "--judge", "simulated", "--model", "order", "--limit", "1")
+    out, _ = call("evaluate", "c.db", "-m", "RR")
+    table, _, notes = out.partition("\n\n")
+    assert table.startswith("run")
+    assert notes.startswith("topics without judgments, left out: 1 of 2\n")
 
 
 def test_status_lists_few_topics_that_are_not_begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -293,6 +293,15 @@ def test_header_has_the_rules_and_what_was_dropped(folder: Path) -> None:
     assert zeros.mean("lacking", "nDCG(missing='zero')") == pytest.approx(scores.mean("lacking", "nDCG") / 12)
 
 
+def test_one_topic_gives_no_interval_and_the_notes_say_so(folder: Path) -> None:
+    words = (folder / "qrels.txt", folder / "runs", "-m", "AP", "--ci", "t")
+    assert "[low, high]: 95% interval of the mean (t)" in called(*words).stdout
+    single = Run.from_rankings("single", {TOPICS[0]: [(DOCS[0], 1.0)]})
+    header = duelpool.evaluate(folder / "qrels.txt", [single], "AP", interval="t").header
+    assert "AP: no intervals, for they take two topics or more" in header
+    assert not any(line.startswith("[low, high]") for line in header)
+
+
 def test_a_notebook_shows_a_table(folder: Path) -> None:
     html = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10")._repr_html_()
     assert html.count("<tr>") == 5

@@ -257,7 +257,7 @@ def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     ]
     columns = (
         *("assessor", "group", "votes", "agrees", "low", "high", "compared"),
-        *("with self", "repeats", "left", "seconds", "transitive", "tests"),
+        *("with self", "repeats", "left", "median seconds", "transitive", "tests"),
     )
     shown = rows[: options.rows]
     left = len(rows) - len(shown)

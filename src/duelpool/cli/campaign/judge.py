@@ -334,7 +334,7 @@ def _tell_simulated(campaign: Campaign) -> None:
     people = [each.assessor for each in judged if not is_simulated(each.assessor)]
     if people:
         tell(
-            f"Notice: the campaign also has judgments of {', '.join(people[:3])}"
+            f"Notice: the campaign also has judgments of {', '.join(map(repr, people[:3]))}"
             f"{' and others' if len(people) > 3 else ''}, and scores mix the two. Try simulations in a store of its "
             f"own; `duelpool exclude STORE {SIMULATED}1` takes a simulated assessor out."
         )
