@@ -11,6 +11,7 @@ from duelpool.agreements.charts import finding_chart
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.certainty import NOT_FROM_CHANCE, in_short, on_what, percent
 from duelpool.campaign.views.labels import item_labels
+from duelpool.campaign.views.simulated import simulated_note
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation, measures_of
@@ -362,20 +363,6 @@ def _definitions_of_certainty(snapshot: CampaignStatus) -> list[str]:
 
 def _who_judged(snapshot: CampaignStatus) -> list[AssessorStatus]:
     return [person for person in snapshot.assessors if person.judgments]
-
-
-def simulated_note(snapshot: CampaignStatus) -> str:
-    """Return a sentence about simulated assessors; empty where there are none."""
-    judged = _who_judged(snapshot)
-    made_up = [person for person in judged if is_simulated(person.assessor)]
-    if not made_up:
-        return ""
-    if len(made_up) == len(judged):
-        return "All assessors are simulated: the scores say nothing about what people prefer."
-    return (
-        f"{len(made_up)} of {counted(len(judged), 'assessor')} are simulated, and scores count their judgments: "
-        f"{sum(person.usable for person in made_up):,} of {snapshot.total('judgments'):,}."
-    )
 
 
 def _people(snapshot: CampaignStatus) -> Chapter:

@@ -123,7 +123,16 @@ def put_together() -> set[str]:
     keys |= {f"judge.{name}" for name in ("tie", "same", "both-bad", "cannot-judge", "skip")}
     keys |= {f"options.size.{size}" for size in ("small", "normal", "large")}
     keys |= {"practice.right", "practice.wrong", "feedback.confidence", "feedback.understanding"}
-    keys |= {"consent_text", "guide_text", "check", "practice", "language", "dir", "judge.untitled"}
+    keys |= {
+        "consent_text",
+        "guide_text",
+        "check",
+        "practice",
+        "language",
+        "dir",
+        "judge.untitled",
+        "consent.no_name",
+    }
     whys = ("", ".done", ".spent", ".held", ".own")
     keys |= {f"no_work{why}.{part}" for why in whys for part in ("title", "text")}
     keys |= {f"grade_{scale}_{grade:g}" for scale, grades in SCALES.items() for grade in grades}
@@ -189,3 +198,10 @@ def test_language_is_the_one_wished_for_or_the_best_accepted(
     wished: str, accepted: str, offered: tuple[str, ...], chosen: str
 ) -> None:
     assert choose(wished, accepted, offered) == chosen
+
+
+@pytest.mark.parametrize("lang", languages())
+def test_the_consent_has_the_sentence_that_a_link_with_a_name_leaves_out(lang: str) -> None:
+    texts = catalogue(lang)
+    for each in (texts, texts.about("answers")):
+        assert f" {texts('consent.no_name')}" in each("consent_text")

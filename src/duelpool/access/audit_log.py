@@ -69,6 +69,13 @@ def read(
     ]
 
 
+def named(connection: Connection, campaign: str, action: str) -> list[str]:
+    """Return what an action was about in a campaign, each once, the newest first."""
+    columns = schema.deed.c
+    query = select(columns.about).where(columns.campaign == campaign, columns.deed == action)
+    return list(dict.fromkeys(connection.execute(query.order_by(columns.id.desc())).scalars()))
+
+
 def newest(store: Store, campaign: str | None = None, *, limit: int = 50) -> Sequence[AuditEntry]:
     """Return the newest entries of one campaign, by its name, or of the whole store."""
 

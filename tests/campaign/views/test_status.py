@@ -99,7 +99,7 @@ def test_assessors_by_hand(store: Store) -> None:
     campaign.add_judgments([Judgment("one", "a", "b", Outcome.LEFT, assessor="other", sides_known=False)])
     found = {person.assessor: person for person in status(campaign).assessors}
     p = found["p"]
-    assert (p.judgments, p.usable, p.left, p.seconds) == (5, 3, 0.5, 2.0)
+    assert (p.judgments, p.usable, p.left, p.seconds) == (5, 3, 1 / 3, 2.0)  # of those that count
     assert (found["q"].judgments, found["q"].left, found["q"].seconds) == (0, None, None)
     assert (found["other"].kind, found["other"].judgments, found["other"].left) == ("imported", 1, None)
 
@@ -141,6 +141,20 @@ def test_undone_and_skipped_test_pairs_do_not_count_as_seen(store: Store) -> Non
     campaign.answer(tests[1].id, "w", Answer(Outcome.SKIP))
     (w,) = status(campaign).assessors
     assert (w.tests_passed, w.tests_seen) == (1, 1)
+
+
+def test_an_undone_answer_is_no_choice_for_its_side(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde"})
+    campaign.enrol("p", "dedicated")
+    for outcome in (Outcome.LEFT, Outcome.RIGHT):
+        question = campaign.next_question("p")
+        assert question is not None
+        campaign.answer(question.id, "p", Answer(outcome))
+    assert question is not None
+    campaign.undo(question.id, "p")
+    (p,) = status(campaign).assessors
+    assert (p.left, p.sided, p.usable) == (1.0, 1, 1)
+    assert (status(campaign).left_choices, status(campaign).right_choices) == (1, 0)
 
 
 def test_blocks_are_said_in_sentences(store: Store) -> None:

@@ -343,6 +343,8 @@ def test_progress_in_a_topic_counts_what_all_have_judged(anywhere: str) -> None:
         anna.answer(question, "left")
         assert anna.work()["progress"] == {"done": 1, "of": None, "topic": {"done": 1, "of": 12}}
         assert ben.work()["progress"] == {"done": 0, "of": None, "topic": {"done": 1, "of": 12}}
+        undone = anna.send("undo", {"question": question["id"]}).json()["progress"]
+        assert undone == {"done": 0, "of": None, "topic": {"done": 0, "of": 12}}
 
 
 def test_a_dedicated_assessor_judges_topic_by_topic(anywhere: str) -> None:

@@ -27,7 +27,7 @@ from duelpool.web.manage.schemas import Head, head_of
 from duelpool.web.manage.showing import PAGES
 from duelpool.webhooks import setting_up
 from support.campaigns import make_campaign
-from support.managed import judge, managed
+from support.managed import RUNS, judge, managed
 
 
 @pytest.fixture
@@ -93,6 +93,7 @@ def test_the_end_is_told_from_the_pace() -> None:
     [
         ({}, {"judgments": 3, "per_hour": None}, "too few to say when it ends"),
         ({}, {"judgments": 0, "per_hour": None, "last": None}, "No judgment in the last 6 hours"),
+        ({}, {"simulated": True}, "All recent judgments are simulated"),
         ({"state": "paused"}, {}, "is paused"),
         ({"expected": 10**9}, {}, "more than a year"),
         (
@@ -306,7 +307,9 @@ def test_a_webhook_that_fails_is_reported(store: Store) -> None:
 # ---- best answers and leaders
 
 
-def test_the_best_answers_have_their_texts_and_the_leader_its_value(store: Store) -> None:
+def test_the_best_answers_have_their_texts_and_the_leader_its_value(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     campaign = managed(store)
     assert (seen(campaign).best, seen(campaign).leaders) == ([], None)
     judge(campaign, 1000)
@@ -318,6 +321,11 @@ def test_the_best_answers_have_their_texts_and_the_leader_its_value(store: Store
     assert shown.leaders.value == "Compatibility with the ideal order, Compat(p=0.8)"
     assert shown.leaders.sentence == "All 3 systems could still be first, over 3 judged topics."
     assert [row.place for row in shown.leaders.rows] == ["–"] * 3
+    assert shown.leaders.more == 0
+    monkeypatch.setattr("duelpool.web.manage.overview.glance.LEADERS_SHOWN", 2)
+    fewer = seen(campaign).leaders
+    assert fewer is not None
+    assert (len(fewer.rows), fewer.more) == (2, 1)
     hidden = overview(Dashboard.of(campaign), blind=True)
     assert hidden.leaders is not None
     assert hidden.leaders.rows[0].system.startswith("System ")
@@ -391,3 +399,25 @@ def test_pages_are_compiled_while_a_long_log_is_read(store: Store) -> None:
     dashboard.count()
     compiled = {str(name) for _, name in cache}
     assert {f"manage/{page}.html" for page, _ in PAGES} <= compiled
+
+
+def test_simulated_assessors_need_attention_and_give_no_forecast(store: Store) -> None:
+    campaign = managed(store)
+    judge(campaign, 12, ["simulated-1", "simulated-2"])
+    now = seen(campaign)
+    said = [each.sentence for each in now.attention if each.kind == "simulated"]
+    assert said == ["All assessors are simulated: the scores say nothing about what people prefer."]
+    assert "simulated" in now.forecast.sentence
+    assert now.forecast.ends is None
+    judge(campaign, 1, ["anna"])
+    said = [each.sentence for each in seen(campaign).attention if each.kind == "simulated"]
+    assert said == ["2 of 3 assessors are simulated, and scores count their judgments: 12 of 13."]
+    assert "simulated" not in seen(campaign).forecast.sentence
+
+
+def test_the_leader_has_its_score_in_the_form_of_its_row(store: Store) -> None:
+    campaign = managed(store, runs=RUNS[:1])
+    judge(campaign, 1000)
+    shown = seen(campaign).leaders
+    assert shown is not None
+    assert shown.sentence == "alphabetical is the only system, with 1.000, over 3 judged topics."

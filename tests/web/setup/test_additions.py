@@ -105,8 +105,10 @@ def test_an_invited_assessor_judges_under_their_name(app: FastAPI, manager: Test
     links: Links = app.state.links
     opened = links.open(key[1], campaign.id, app.state.store.now())
     assert (opened.kind, opened.assessor) == ("personal", "dora")
+    assert '<span dir="auto">dora</span>' in manager.get(f"{base}/assessors").text.split('id="not-come"')[1]
     dora = TestClient(app, base_url=ORIGIN, headers={"Origin": ORIGIN})
     assert "Which?" in dora.get(link).text
+    assert '<span dir="auto">dora</span>' not in manager.get(f"{base}/assessors").text
     assert "dora" in manager.get(f"{base}/assessors").text
     assert manager.post(f"{base}/invite", data={"assessor": " "}).status_code == 422
     assert manager.post(f"{api}/invite", json={"assessor": ""}).status_code == 422
@@ -134,8 +136,11 @@ def test_a_link_with_a_name_says_so_before_the_consent(app: FastAPI, manager: Te
     link = manager.post(f"/api/v1/campaigns/{campaign.id}/invite", json={"assessor": "dora"}).json()["link"]
     consent = TestClient(app, base_url=ORIGIN).get(link).text
     assert "your answers are stored under dora" in consent
+    assert "ask for your name" not in consent
     key = app.state.links.key(campaign.id, "open", app.state.store.now())
-    assert "known-as" not in TestClient(app, base_url=ORIGIN).get(f"/j/{campaign.id}?key={key}").text
+    unnamed = TestClient(app, base_url=ORIGIN).get(f"/j/{campaign.id}?key={key}").text
+    assert "known-as" not in unnamed
+    assert "ask for your name" in unnamed
 
 
 def test_a_manager_who_judges_finds_the_way_back(app: FastAPI, manager: TestClient) -> None:

@@ -8,7 +8,7 @@ from duelpool.campaign.log.summary_rows import Tag, TopicHead
 from duelpool.campaign.settings import FIXED, Settings
 from duelpool.deciders import part_class, read_goal
 
-FORM = 4
+FORM = 5
 """Counted up whenever a summary gets another form or meaning: earlier ones are then read no more."""
 
 WITHOUT_RESULT = "/without-result"

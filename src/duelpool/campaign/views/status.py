@@ -97,8 +97,9 @@ class TopicView:
 class AssessorStatus:
     """One assessor's work.
 
-    `left` is the share of decisions for the left side (of `sided`), `agreement` the share of the others' votes on
-    the same pairs that have the same winner (of `compared`), `seconds` the mean of an answer, `pay` in minor units.
+    `left` is the share of decisions that count for the left side (of `sided`), `agreement` the share of the others'
+    votes on the same pairs that have the same winner (of `compared`), `seconds` the mean of an answer, `pay` in minor
+    units.
     """
 
     assessor: str

@@ -284,7 +284,7 @@ class TopicTally:
         kept = self.counts.keeps(line.seq)
         own.judgments += 1
         own.usable += effect.usable and kept
-        if judgment.sides_known:
+        if judgment.sides_known and kept:
             own.left += effect.left > effect.right
             own.right += effect.right > effect.left
         if judgment.kind is Kind.GRADE:

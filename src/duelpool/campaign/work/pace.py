@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import case, func, select
 
+from duelpool.judges.live import is_simulated
 from duelpool.store import Reading, leases, log, schema
 
 WINDOWS = tuple(1800.0 * halves for halves in range(2, 13))
@@ -41,6 +42,7 @@ class WorkPace:
     per_hour: float | None
     last: float | None  # the time of the last judgment, within the window
     working: tuple[RecentWork, ...]  # the latest first
+    simulated: bool = False  # all of these judgments are of simulated assessors
 
 
 def pace(tx: Reading) -> WorkPace:
@@ -62,6 +64,7 @@ def pace(tx: Reading) -> WorkPace:
         per_hour=judgments / hours if judgments >= FEWEST and hours > 0 else None,
         last=max((each.last for each in work.values()), default=None),
         working=tuple(sorted(rows, key=lambda each: (-each.last, each.assessor))),
+        simulated=bool(work) and all(map(is_simulated, work)),
     )
 
 

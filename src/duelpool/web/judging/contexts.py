@@ -62,6 +62,15 @@ def _guide(visit: Visit) -> str:
     return markdown_or(visit.flow.campaign.settings.guidelines, "guide_text", visit.texts)
 
 
+def _consent_page(visit: Visit) -> dict[str, Any]:
+    """Return the consent; where the link has a name, the default text doesn't say that none is asked for."""
+    name, own = visit.visitor.named_by_link, visit.flow.campaign.settings.consent
+    text = own or visit.texts("consent_text")
+    if name and not own:
+        text = text.replace(" " + visit.texts("consent.no_name"), "")
+    return {"consent_html": passages.markdown(text, links=True), "known_as": name}
+
+
 def _check_page(visit: Visit, place: Place) -> dict[str, Any]:
     listed = checks(visit.flow.campaign, visit.texts)
     return {
@@ -133,10 +142,7 @@ def _feedback_page(visit: Visit, place: Place) -> dict[str, Any]:
 
 
 _MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
-    "consent": lambda visit, place: {
-        "consent_html": markdown_or(visit.flow.campaign.settings.consent, "consent_text", visit.texts),
-        "known_as": visit.visitor.named_by_link,
-    },
+    "consent": lambda visit, place: _consent_page(visit),
     "guide": lambda visit, place: {"guide_html": _guide(visit)},
     "check": _check_page,
     "check-failed": _check_page,

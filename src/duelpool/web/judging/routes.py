@@ -229,7 +229,9 @@ def undo(visit: Visit) -> Response:
     """Undo an answer, and ask the question again."""
     if visit.visitor.previews:
         return _previewed(visit, "undo")
-    reopened = visit.flow.campaign.undo(question_id(visit.values), visit.assessor)
+    campaign = visit.flow.campaign
+    reopened = campaign.undo(question_id(visit.values), visit.assessor)
+    campaign.live.state(reopened.topic)  # the page counts the topic's judgments without this one
     if not wants_json(visit.request):
         return visit.back()
     place = visit.place()

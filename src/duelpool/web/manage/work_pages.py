@@ -6,7 +6,9 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from duelpool.access import audit_log
 from duelpool.campaign.views import certainty
+from duelpool.campaign.views.simulated import kind_in_words
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.records import Passage
 from duelpool.store import log
@@ -23,6 +25,7 @@ BEST_READ = 2  # best items whose texts a topic's page shows
 LEVELS_SHOWN, ITEMS_SHOWN = 10, 12  # levels, and items of each
 SURVIVORS_SHOWN = 3  # items of a closed phase
 LINES_SHOWN = 20  # an assessor's latest judgments
+INVITED_SHOWN = 50  # people who haven't come yet
 
 
 @router.get("/manage/{campaign}/overview")
@@ -147,10 +150,21 @@ def assessors(caller: Viewing) -> Response:
         page=page,
         asked=asked,
         bounds=reading.bounds(caller.dashboard),
+        invited=_not_come(caller) if caller.may_manage else [],
+        invited_shown=INVITED_SHOWN,
         has_values=caller.dashboard.vote_values.look() is not None,
         paid=caller.dashboard.campaign.settings.judges == "crowd" or any(each.pay for each in page.rows),
         person_state=_states(caller),
+        person_kind=kind_in_words,
     )
+
+
+def _not_come(caller: ManageCaller) -> list[str]:
+    """Return who was invited by name on the dashboard and hasn't begun."""
+    campaign = caller.dashboard.campaign
+    known = {each.assessor for each in caller.dashboard.watch.look().assessors}
+    invited = campaign.read(lambda tx: audit_log.named(tx.connection, campaign.id, "invite"))
+    return [name for name in invited if name not in known]
 
 
 @router.get("/manage/{campaign}/assessor")
@@ -174,6 +188,7 @@ def assessor(caller: Viewing) -> Response:
         lines=lines,
         preview=preview,
         person_state=_states(caller),
+        person_kind=kind_in_words,
         topics=reading.topic_labels(caller.dashboard, {line["topic"] for line in lines}),
         labels=reading.labels(caller.dashboard, items),
     )

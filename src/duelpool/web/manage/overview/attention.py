@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from duelpool.campaign.views.simulated import simulated_note
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.work.ledger import full_price
 from duelpool.frames import counted
@@ -107,6 +108,12 @@ def _agreement(dashboard: Dashboard, status: CampaignStatus, head: Head) -> Iter
         yield Attention("agreement", sentence, "assessors", "See who", {"order": "agreement"})
 
 
+def _simulated(dashboard: Dashboard, status: CampaignStatus, head: Head) -> Iterator[Attention]:
+    """Judgments that no person made."""
+    if sentence := simulated_note(status):
+        yield Attention("simulated", sentence, "assessors", "See who", {"search": "simulated"})
+
+
 def _payments(dashboard: Dashboard, status: CampaignStatus, head: Head) -> Iterator[Attention]:
     """Payments to check by hand."""
     if dashboard.campaign.settings.panel and (questions := settlement_state(dashboard.campaign).questions):
@@ -135,6 +142,7 @@ def _outdated(dashboard: Dashboard, status: CampaignStatus, head: Head) -> Itera
 
 _LOOKS: tuple[Callable[[Dashboard, CampaignStatus, Head], Iterator[Attention]], ...] = (
     _money,
+    _simulated,
     _tests,
     _lean,
     _agreement,

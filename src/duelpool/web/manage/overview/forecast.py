@@ -30,7 +30,7 @@ def forecast(head: Head, recent: WorkPace) -> ProgressForecast:
     """Return how far a campaign is, and when it ends at the pace of the last hours."""
     to_go = max(0, head.expected - head.judgments)
     share = 1.0 if head.done else min(1.0, head.judgments / head.expected) if head.expected else 0.0
-    going_on = head.state == "open" and not head.done
+    going_on = head.state == "open" and not head.done and not recent.simulated
     hours = to_go / recent.per_hour if recent.per_hour and going_on else None
     if hours is not None and hours > 24 * _LONGEST_DAYS:
         hours = None
@@ -72,6 +72,8 @@ def _pace_in_words(head: Head, recent: WorkPace, hours: float | None, ends: floa
         return f"The campaign is {head.state}, so there is no end in sight."
     if not recent.judgments:
         return f"No judgment in the last {window}, so there is no pace to go by."
+    if recent.simulated:
+        return "All recent judgments are simulated, so there is no pace of people to go by."
     if recent.per_hour is None:
         few = counted(recent.judgments, "judgment")
         return f"{few} in the last {window}: too few to say when it ends."

@@ -48,7 +48,7 @@ class BestAnswer:
     done: bool
     item: str
     text: str
-    others: int  # that are as good
+    others: int  # not told apart from it
     certainty: str
     statement: str
 
@@ -69,6 +69,7 @@ class Leaders:
     sentence: str
     value: str  # what the values are
     rows: list[Leader]
+    more: int  # systems behind them
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +175,17 @@ def _of_systems(board: SystemBoard) -> Leaders:
         Leader(row.ranks.replace("-", "–"), row.system, row.win_rate) for row in board.rows[:LEADERS_SHOWN]
     ]
     return Leaders(
-        sentence, "Possible ranks, which hold for all systems at once, and the share of votes won", rows
+        sentence,
+        "Possible ranks, which hold for all systems at once, and the share of votes won",
+        rows,
+        len(board.rows) - len(rows),
     )
 
 
 def _of_runs(board: Board) -> Leaders:
     first = board.rows[0]
     rivals = sum(row.could_be_first for row in board.rows)
-    mean = "" if first.mean is None else _short(first.mean)
+    mean = "" if first.mean is None else f"{first.mean:.3f}"  # as in the rows
     over = counted(board.topics, "judged topic")
     sentence = f"{who_leads(first.run, mean, rivals, len(board.rows))}, over {over}."
     rows = [
@@ -189,7 +193,8 @@ def _of_runs(board: Board) -> Leaders:
         for row in board.rows[:LEADERS_SHOWN]
     ]
     title = measures_of(board.measure, {})[0].title
-    return Leaders(sentence, f"{title}, {board.measure}" if title else board.measure, rows)
+    value = f"{title}, {board.measure}" if title else board.measure
+    return Leaders(sentence, value, rows, len(board.rows) - len(rows))
 
 
 def who_leads(first: str, score: str, rivals: int, systems: int) -> str:
@@ -205,7 +210,3 @@ def who_leads(first: str, score: str, rivals: int, systems: int) -> str:
     if rivals <= 1:
         return f"{first} leads{by}; no other system could still be first"
     return f"{first} leads{by}; {rivals:,} of {systems:,} systems could still be first"
-
-
-def _short(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0") if 0 <= value < 1 else f"{value:.2f}"
