@@ -40,13 +40,14 @@ from duelpool.setup import (
     read_files,
     recommend,
 )
-from duelpool.setup.comparisons import thinner_plan
+from duelpool.setup.comparisons import Compared, known_before, thinner_plan
 from duelpool.setup.drafts import Rules
 from duelpool.setup.forecasts import standard_error
 from duelpool.setup.pilots import _agreement_of
 from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
 from duelpool.simulation import simulate
-from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, known_found_rate
+from duelpool.simulation.cost import Estimate, Pay, estimate
+from duelpool.simulation.known import KNOWN, SIMULATED_JUDGES, known_share
 from duelpool.store import holdings, log, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.strategies import STRATEGIES
@@ -138,8 +139,9 @@ def test_twice_the_judgments_have_to_find_five_points_more_to_be_recommended() -
     every = Forecast("every", 64_000, 1.0, 6_400, 1_536_000, 0.75, 0.02, 200)  # four doublings: 15 points
     assert recommend([few, some, many, every]).strategy == "some"
     assert recommend([few, some, many]).reason == (
-        "some finds the best item of 60% of the topics (±2%) with 4,000 judgments. Twice as many would have to find 5 "
-        "points more. many finds 63% (±2%) with 8,000. few finds 40% (±2%) with 1,000."
+        "some finds the best item of 60% of the topics (±2%) with 4,000 judgments. A strategy that "
+        "takes twice as many judgments is recommended only if it finds the best item of at least 5 more of 100 "
+        "topics. many finds 63% (±2%) with 8,000. few finds 40% (±2%) with 1,000."
     )
     assert recommend([some, replace(many, found=0.66)]).strategy == "many"
     assert recommend([some, replace(many, found=0.66, error=0.1)]).strategy == "some", (
@@ -232,19 +234,73 @@ def test_comparison_survives_json_and_another_process() -> None:
     asked = Comparison((2, 3), "knockout", Pay(), 6, 1, 5000, seen)
     assert Comparison.from_json(json.loads(json.dumps(asked.as_json()))) == asked
     left: list[int] = []
-    small = Comparison((2,), "allpairs", Pay(), 6, 1)
+    small = Comparison((2,), "allpairs", Pay(), 5, 1)
     compared = compare(small, lambda now: left.append(now.left))
     assert left == sorted(left, reverse=True)
     assert left[-1] == compared.left == 0
     assert {each.strategy for each in compared.forecasts} == {
-        *("swissfinals", "prefbest", "topk", "knockout", "allpairs", "sorting", "carry-on")
+        *("swissfinals", "prefbest", "topk", "knockout", "allpairs", "sorting", "carry-on"),
+        "swissfinals:per_item=3.5",
     }
     chosen = Comparison((2,), "dts", Pay(), 6, 1)
     assert set(chosen.strategies()) == {"dts", *small.strategies()}, "one that is chosen is compared too"
     assert compared.recommendation is not None
 
 
+def test_strategies_that_are_soon_simulated_come_first_and_with_few_trials() -> None:
+    states: list[Compared] = []
+    asked = Comparison((5, 6), "allpairs", Pay(), 5, 1)  # another cap than that of the known figures
+    whole = compare(asked, states.append, few_trials_first=True)
+    order = [each.simulating for each in states if each.simulating]
+    names = asked.in_order()
+    assert order == [*names, *names]
+    assert names[0] == "knockout"
+    assert {each.partition(":")[0] for each in names[-2:]} == {"swissfinals"}
+    halfway = states[len(names)]
+    assert halfway.left == len(names) == len(halfway.forecasts)
+    closed = estimate((5, 6), "prefbest", cap=5).judgments
+    assert closed in [each.judgments for each in halfway.forecasts if each.strategy == "prefbest"]
+    assert whole.forecasts == compare(asked).forecasts
+    assert [each.recommendation is not None for each in states] == [*[False] * (len(states) - 1), True]
+
+
+def test_usual_comparison_is_known_and_that_of_a_pilot_or_of_parameters_is_simulated() -> None:
+    usual = Comparison((5, 8, 20, 38), "swissfinals", Pay(), 6, 1)
+    known = known_before(usual)
+    assert known is not None
+    assert known == compare(usual)
+    assert {each.strategy for each in known.forecasts} == set(KNOWN)
+    own = known_before(replace(usual, strategy="allpairs:repeats=2"))
+    assert own is not None
+    assert (own.left, own.recommendation) == (1, None)
+    large = known_before(replace(usual, sizes=(5, 500)))
+    assert large is not None
+    assert large.forecasts == ()
+    seen = Observed("p", "allpairs", 1, (3,), 9, 3, None, 0.0, None, 0, None, 0.9)
+    assert known_before(replace(usual, observed=seen)) is None
+
+
 # ---- on the command line
+
+
+def test_pool_and_dry_run_say_and_recommend_the_same(tmp_path: Path) -> None:
+    run = tmp_path / "a.run"
+    run.write_text(
+        "".join(
+            f"q{topic} Q0 d{at} {at} {90 - at} a\n" for topic in range(9) for at in range(1, 6 + 4 * topic)
+        )
+    )
+    words = ("pool", str(run), "--depth", "50")
+    quick = json.loads(call(*words, "--json"))
+    dry = json.loads(call(*words, "--json", "--dry-run"))["comparison"]
+    shares = {each["strategy"]: (each["found"], each["judgments"]) for each in dry["forecasts"]}
+    assert len(quick["alternatives"]) >= 4
+    for each in quick["alternatives"]:
+        assert (each["found"], each["judgments"]) == shares[each["strategy"]]
+    reason = " ".join(dry["recommendation"]["reason"].split())
+    for more in ((), ("--simulate",), ("--dry-run",)):
+        assert reason in " ".join(call(*words, *more).split())
+    assert "twice as many judgments is recommended only if" in reason
 
 
 def call(*words: str, code: int = 0) -> str:
@@ -340,6 +396,25 @@ def test_pool_says_why_every_pair_once_finds_less(
     assert ("allpairs asks about each pair once" in " ".join(capsys.readouterr().out.split())) == said
 
 
+def test_topics_without_candidates_are_named_once_with_the_reason(tmp_path: Path) -> None:
+    run, grades = tmp_path / "a.run", tmp_path / "qrels"
+    run.write_text(
+        "".join(f"q{topic} Q0 d{rank} {rank} {9 - rank} a\n" for topic in range(4) for rank in (1, 2))
+    )
+    grades.write_text("q0 0 d1 1\nq0 0 d2 1\nq1 0 d1 0\nq9 0 d1 1\n")
+    said = " ".join(call("pool", str(run), "--qrels", str(grades)).split())
+    assert (
+        "Topics without candidates: 3 (q1, q2, q3). They are left out: 2 without grades, 1 without relevant "
+        "items."
+    ) in said
+    assert "Topics without runs: 1 (q9). The grades have them, and no run does: they are left out." in said
+    assert said.lower().count("topics without candidates") == 1
+    assert "topics without grades" not in said.lower()
+    assert "items left out: no grade" in said
+    kept = " ".join(call("pool", str(run), "--qrels", str(grades), "--keep-ungraded").split())
+    assert "Topics without grades: 2 (q2, q3). All of their items are pooled." in kept
+
+
 def test_near_duplicates_are_counted_alike_in_table_and_sentence(files: Files, tmp_path: Path) -> None:
     run, texts = tmp_path / "a.run", tmp_path / "texts.tsv"
     run.write_text("".join(f"q Q0 d{rank} {rank} {9 - rank} a\n" for rank in range(1, 6)))
@@ -366,22 +441,32 @@ def test_large_pools_are_offered_by_their_highest_grades(tmp_path: Path) -> None
 
 
 def test_what_strategies_find_is_known_for_usual_sizes_alone() -> None:
-    assert known_found_rate([1, 1], "allpairs") == 1.0
-    one, mixed, other = (known_found_rate(sizes, "knockout") or 0.0 for sizes in ([8], [8, 20], [20]))
-    assert one > mixed > other > 0
-    assert mixed == pytest.approx((one + other) / 2)
-    assert known_found_rate([8, 1000], "knockout") is None
-    assert known_found_rate([8], "sorting") is None
+    only = known_share([1, 1], "allpairs")
+    assert only is not None
+    assert (only.found, only.error, only.rounds) == (1.0, 0.0, 0.0)
+    one, mixed, other = (known_share(sizes, "knockout") for sizes in ([8], [8, 20], [20]))
+    assert one is not None
+    assert mixed is not None
+    assert other is not None
+    assert one.found > mixed.found > other.found > 0
+    assert mixed.found == pytest.approx((one.found + other.found) / 2)
+    assert known_share([8, 1000], "knockout") is None
+    assert known_share([8], "dts") is None
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("strategy", ["knockout", "allpairs", "swissfinals"])
-def test_known_found_rates_are_those_of_simulations(strategy: str) -> None:
-    trials = 100 if strategy == "swissfinals" else 400
+@pytest.mark.parametrize("strategy", KNOWN)
+def test_known_shares_are_those_of_simulations(strategy: str) -> None:
+    trials = 100 if strategy.startswith("swissfinals") else 400
     for size in (5, 8, 12):
-        found = simulate(strategy, SIMULATED_JUDGES, items=size, cap=6, trials=trials, seed=2).single
+        result = simulate(strategy, SIMULATED_JUDGES, items=size, cap=6, trials=trials, seed=2)
+        known = known_share([size], strategy)
+        assert known is not None
         off = 3 * (0.25 / trials) ** 0.5 + 0.02
-        assert found == pytest.approx(known_found_rate([size], strategy), abs=off)
+        assert result.single == pytest.approx(known.found, abs=off)
+        assert result.rounds == pytest.approx(known.rounds, rel=0.1)
+        closed = estimate([size], strategy).judgments
+        assert result.comparisons["mean"] == pytest.approx(closed, rel=0.1)
 
 
 def test_cost_of_a_pilot_holds_judgments_that_do_not_count(files: Files, half_usable: str) -> None:

@@ -18,7 +18,7 @@ def main() -> None:
         sys.stdout.write(json.dumps(now.as_json()) + "\n")
         sys.stdout.flush()
 
-    compare(Comparison.from_json(json.load(sys.stdin)), write)
+    compare(Comparison.from_json(json.load(sys.stdin)), write, few_trials_first=True)
 
 
 if __name__ == "__main__":

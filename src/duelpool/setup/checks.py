@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from duelpool.pooling import Pools
 from duelpool.setup.drafts import Draft
 
 HUGE = 300
@@ -113,8 +114,34 @@ def _checks(draft: Draft) -> Iterator[PoolCheck]:
         "They take most of the judgments: a smaller depth, or thinning by grades, makes them smaller.",
         len(huge),
     )
+    yield from _topics_left_out(pools)
+
+
+def _topics_left_out(pools: Pools) -> Iterator[PoolCheck]:
+    """Say which topics have no candidates, and why; and which have no grades, yet candidates."""
+    ungraded = set(pools.ungraded_topics)
+    without = sum(topic in ungraded for topic in pools.empty_topics)
+    others = len(pools.empty_topics) - without
+    why = "they have no grades" if without else "none of their items is relevant"
+    if without and others:
+        why = f"{without:,} without grades, {others:,} without relevant items"
     yield _check(
-        "empty", "Topics without items", pools.empty_topics, "They are left out.", len(pools.empty_topics)
+        "empty",
+        "Topics without candidates",
+        pools.empty_topics,
+        f"They are left out: {why}.",
+        len(pools.empty_topics),
+    )
+    graded = [topic for topic in pools.ungraded_topics if topic not in set(pools.empty_topics)]
+    yield _check(
+        "without_grades", "Topics without grades", graded, "All of their items are pooled.", len(graded)
+    )
+    yield _check(
+        "without_runs",
+        "Topics without runs",
+        pools.unpooled_topics,
+        "The grades have them, and no run does: they are left out.",
+        len(pools.unpooled_topics),
     )
 
 

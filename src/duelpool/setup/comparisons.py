@@ -11,7 +11,7 @@ from duelpool.deciders import TopicPool, make_decider, no_strategy, read_goal
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.pooling import thin_by_grade
 from duelpool.setup.drafts import Draft
-from duelpool.setup.forecasts import JUDGMENTS_AT_MOST, Forecast, forecast, strategies_for_people
+from duelpool.setup.forecasts import Forecast, forecast, known_forecast, strategies_for_people
 from duelpool.setup.pilots import (
     FittedJudges,
     Observed,
@@ -20,7 +20,8 @@ from duelpool.setup.pilots import (
     fit_judges,
     recommend,
 )
-from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, estimate, known_found_rate
+from duelpool.simulation.cost import Estimate, Pay, estimate
+from duelpool.simulation.known import SIMULATED_JUDGES
 
 USUAL = FittedJudges(
     SIMULATED_JUDGES, "Simulated judges with default noise; a pilot measures the noise of yours."
@@ -32,6 +33,8 @@ SHORT = 1_500
 CHEAPER = ("swissfinals:per_item=3.5", "knockout")
 """Strategies beside the chosen one that take fewer judgments."""
 EVERY_PAIR = "allpairs"
+_SLOW = ("swissfinals",)
+"""Strategies that work out chances after each answer, so that simulating them takes longest."""
 THIN = 5
 """Items of a pool, at least, in the plan that is offered where pools are large."""
 
@@ -84,14 +87,12 @@ def other_plans(draft: Draft, observed: Observed | None = None) -> list[Estimate
         return []
     usable = 1.0 if observed is None else observed.usable
     names = dict.fromkeys((settings.strategy, *CHEAPER, EVERY_PAIR))
-    sizes = draft.pools.sizes.values()
-    rows = [
-        dataclasses.replace(
-            estimate(sizes, name, pay_of(settings), cap=settings.cap, usable=usable),
-            found=known_found_rate(sizes, name),
-        )
-        for name in names
-    ]
+    sizes = tuple(draft.pools.sizes.values())
+    rows = []
+    for name in names:
+        one = estimate(sizes, name, pay_of(settings), cap=settings.cap, usable=usable)
+        known = known_forecast(sizes, name, cap=settings.cap)
+        rows.append(one if known is None else dataclasses.replace(one, found=known.found))
     return [rows[0], *(each for each in rows[1:-1] if each.judgments < rows[0].judgments), *rows[1:][-1:]]
 
 
@@ -196,8 +197,8 @@ class Comparison:
         return cls(**{**given, "observed": observed})
 
     def strategies(self) -> tuple[str, ...]:
-        """Return the chosen strategy and all for people; under a cost cap or after a pilot some with parameters too."""
-        names = [self.strategy, *strategies_for_people(self.cap)]
+        """Return the chosen strategy and all for people; under a cost cap or after a pilot more with parameters."""
+        names = [self.strategy, *strategies_for_people(self.cap), *CHEAPER]
         if self.max_cost is not None or self.observed is not None:
             usable = self.observed.usable if self.observed is not None else 1.0
             names += candidates(self.sizes, self.pay, self.max_cost, usable)
@@ -209,11 +210,19 @@ class Comparison:
             return USUAL
         return fit_judges(self.observed, cap=self.cap, seed=self.seed)
 
-    def forecast(
-        self, strategy: str, judges: str, judgments_at_most: int = JUDGMENTS_AT_MOST
-    ) -> Forecast | None:
+    @property
+    def usable(self) -> float:
+        """The share of paid judgments that count."""
+        return self.observed.usable if self.observed is not None else 1.0
+
+    def known(self, strategy: str, judges: str) -> Forecast | None:
+        """Return a strategy's forecast where simulations made before tell it; None where they don't."""
+        return known_forecast(self.sizes, strategy, self.pay, cap=self.cap, judges=judges, usable=self.usable)
+
+    def forecast(self, strategy: str, judges: str) -> Forecast | None:
         """Return a strategy's forecast; None for one that can't be made with this cap."""
-        usable = self.observed.usable if self.observed is not None else 1.0
+        if (known := self.known(strategy, judges)) is not None:
+            return known
         try:
             return forecast(
                 self.sizes,
@@ -221,22 +230,60 @@ class Comparison:
                 self.pay,
                 cap=self.cap,
                 judges=judges,
-                usable=usable,
+                usable=self.usable,
                 seed=self.seed,
-                judgments_at_most=judgments_at_most,
             )
         except BadParameter:
             return None
 
+    def first_look(self, strategy: str, judges: str) -> Forecast | None:
+        """Return a strategy's forecast of few trials, which is soon there.
+
+        It draws a few of the pools, so judgments and cost are those that are worked out from all of them.
+        """
+        if (known := self.known(strategy, judges)) is not None:
+            return known
+        try:
+            one = forecast(
+                self.sizes,
+                strategy,
+                self.pay,
+                cap=self.cap,
+                judges=judges,
+                seed=self.seed,
+                judgments_at_most=SHORT,
+            )
+            all_of = estimate(self.sizes, strategy, self.pay, cap=self.cap, usable=self.usable)
+        except BadParameter:
+            return None
+        return dataclasses.replace(
+            one, judgments=all_of.judgments, assignments=all_of.assignments, cost=all_of.cost
+        )
+
+    def in_order(self) -> tuple[str, ...]:
+        """Return the strategies, those that are soon simulated first."""
+        return tuple(sorted(self.strategies(), key=self._work))
+
+    def _work(self, strategy: str) -> tuple[bool, int]:
+        slow = strategy.partition(":")[0] in _SLOW
+        try:
+            return slow, estimate(self.sizes, strategy, cap=self.cap).judgments
+        except BadParameter:
+            return slow, 0
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The state of a comparison; `left` counts the strategies that are still to be simulated."""
+    """The state of a comparison; `left` counts the strategies that are still to be simulated.
+
+    `simulating` is the strategy that is being simulated; those that are left may have a forecast of few trials.
+    """
 
     judges: FittedJudges
     forecasts: tuple[Forecast, ...]
     left: int
     recommendation: Recommendation | None = None
+    simulating: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything for a program."""
@@ -244,6 +291,7 @@ class Compared:
             "judges": self.judges.judges,
             "note": self.judges.note,
             "left": self.left,
+            "simulating": self.simulating,
             "forecasts": [dataclasses.asdict(each) for each in self.forecasts],
             "recommendation": None
             if self.recommendation is None
@@ -251,24 +299,60 @@ class Compared:
         }
 
 
-def compare(comparison: Comparison, on_step: Callable[[Compared], None] | None = None) -> Compared:
-    """Simulate every strategy, one after another; `on_step` is called with each state."""
+def compare(
+    comparison: Comparison,
+    on_step: Callable[[Compared], None] | None = None,
+    *,
+    few_trials_first: bool = False,
+) -> Compared:
+    """Give the forecast of every strategy; `on_step` is called with each state.
+
+    What is known from simulations made before comes first, then strategies are simulated one after another, those
+    that are soon simulated first; with `few_trials_first`, all of them with few trials before.
+    """
+    tell = on_step or (lambda now: None)
     judges = comparison.judges()
-    names = comparison.strategies()
-    forecasts: list[Forecast] = []
-    now = Compared(judges, (), len(names))
-    for at, name in enumerate(names, 1):
-        if on_step is not None:
-            on_step(now)
-        one = comparison.forecast(name, judges.judges)
-        forecasts += [one] if one is not None else []
-        now = Compared(judges, tuple(forecasts), len(names) - at)
-    if not forecasts:
+    start = _known_so_far(comparison, judges)
+    rows = {each.strategy: each for each in start.forecasts}
+    left = [name for name in comparison.in_order() if name not in rows]
+    now = start
+    if few_trials_first:
+        for name in left:
+            tell(dataclasses.replace(now, simulating=name))
+            if (one := comparison.first_look(name, judges.judges)) is not None:
+                rows[name] = one
+            now = Compared(judges, tuple(rows.values()), len(left))
+    for at, name in enumerate(left, 1):
+        tell(dataclasses.replace(now, simulating=name))
+        if (one := comparison.forecast(name, judges.judges)) is not None:
+            rows[name] = one
+        now = Compared(judges, tuple(rows.values()), len(left) - at)
+    if not rows:
         raise DuelpoolError("No strategy can be simulated with this cap.", remedy="Raise the cap.")
-    whole = dataclasses.replace(now, recommendation=recommend(forecasts, comparison.max_cost))
-    if on_step is not None:
-        on_step(whole)
+    whole = _recommended(comparison, now)
+    tell(whole)
     return whole
+
+
+def known_before(comparison: Comparison) -> Compared | None:
+    """Return what simulations made before say of a comparison; None after a pilot, whose judges aren't the usual.
+
+    There is a recommendation where they say it of all strategies.
+    """
+    if comparison.observed is not None and comparison.observed.judgments:
+        return None
+    now = _known_so_far(comparison, USUAL)
+    return now if now.left else _recommended(comparison, now)
+
+
+def _known_so_far(comparison: Comparison, judges: FittedJudges) -> Compared:
+    names = comparison.in_order()
+    known = [one for name in names if (one := comparison.known(name, judges.judges)) is not None]
+    return Compared(judges, tuple(known), len(names) - len(known))
+
+
+def _recommended(comparison: Comparison, now: Compared) -> Compared:
+    return dataclasses.replace(now, recommendation=recommend(now.forecasts, comparison.max_cost))
 
 
 def above_limit(comparison: Comparison, forecasts: Iterable[Forecast]) -> str | None:

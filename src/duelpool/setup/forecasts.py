@@ -9,7 +9,8 @@ from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
-from duelpool.simulation.cost import SIMULATED_JUDGES, Pay, seed_for_pools_of
+from duelpool.simulation.cost import Pay, estimate, seed_for_pools_of
+from duelpool.simulation.known import CAP, SIMULATED_JUDGES, known_share
 from duelpool.strategies import STRATEGIES, make_strategy
 
 JUDGMENTS_AT_MOST = 10_000  # to simulate one strategy, about
@@ -98,6 +99,32 @@ def forecast(
         found=share,
         error=standard_error(right, trials),
         trials=trials,
+    )
+
+
+def known_forecast(
+    sizes: Collection[int],
+    strategy: str,
+    pay: Pay | None = None,
+    *,
+    cap: int | None = CAP,
+    judges: str = SIMULATED_JUDGES,
+    usable: float = 1.0,
+) -> Forecast | None:
+    """Return the forecast from simulations made before; None where they weren't of these judges or sizes."""
+    share = known_share(sizes, strategy) if (judges, cap) == (SIMULATED_JUDGES, CAP) else None
+    if share is None:
+        return None
+    expected = estimate(sizes, strategy, pay, cap=cap, usable=usable)
+    return Forecast(
+        strategy,
+        judgments=expected.judgments,
+        rounds=share.rounds,
+        assignments=expected.assignments,
+        cost=expected.cost,
+        found=share.found,
+        error=share.error,
+        trials=share.trials,
     )
 
 

@@ -22,7 +22,8 @@ from duelpool.judges import JudgeModel, SimulatedJudge, TrueOrder, make_judges
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.setup.forecasts import Forecast, strategies_for_people
 from duelpool.simulation import simulate
-from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
+from duelpool.simulation.cost import Pay
+from duelpool.simulation.known import SIMULATED_JUDGES
 from duelpool.store import Reading, holdings, log
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import parameters_of
@@ -34,9 +35,13 @@ VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Parameters of strategies that are compared besides their defaults."""
 MOST_AN_ITEM = 20
+"""Judgments an item of the largest budget to compare: more find hardly more, and take long to simulate."""
 POINTS_A_DOUBLING = 0.05
 """How much more often twice the judgments have to find the best item to be worth it."""
-"""Judgments an item of the largest budget to compare: more find hardly more, and take long to simulate."""
+_WORTH_IT = (
+    "A strategy that takes twice as many judgments is recommended only if it finds the best item of at least "
+    f"{100 * POINTS_A_DOUBLING:.0f} more of 100 topics."
+)
 _FIT_JUDGMENTS = 4_000
 _FIT_TRIALS = 30
 
@@ -329,7 +334,7 @@ def recommend(forecasts: Collection[Forecast], max_cost: int | None = None) -> R
     best = max(affordable, key=lambda each: (each.found, -each.cost))
     if max_cost is None:
         chosen = max(affordable, key=lambda each: (_worth(each), -each.rounds))
-        limit, why = "", f"Twice as many would have to find {100 * POINTS_A_DOUBLING:.0f} points more."
+        limit, why = "", _WORTH_IT
     else:
         surest = max(affordable, key=lambda each: (each.found - each.error, -each.cost))
         enough = [each for each in affordable if each.found >= surest.found - surest.error]

@@ -10,35 +10,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
+from duelpool.simulation.known import SIMULATED_JUDGES
 from duelpool.strategies import make_strategy
 
-SIMULATED_JUDGES = "bt:sd=1"  # strengths spread as a logistic judge with standard deviation 1 sees them
 _TRIALS = 30
 SECONDS_EACH = 20
 """What one judgment takes a person, about."""
-# From 100 trials (swissfinals on 100 items) to 3,000 each: one standard error is 0.01 to 0.05.
-_FOUND: dict[str, dict[int, float]] = {
-    "knockout": {2: 0.71, 3: 0.61, 5: 0.51, 8: 0.45, 12: 0.39, 20: 0.35, 35: 0.31, 60: 0.26, 100: 0.26},
-    "allpairs": {2: 0.71, 3: 0.62, 5: 0.53, 8: 0.50, 12: 0.52, 20: 0.52, 35: 0.53, 60: 0.55, 100: 0.62},
-    "swissfinals": {2: 0.71, 3: 0.62, 5: 0.54, 8: 0.61, 12: 0.63, 20: 0.65, 35: 0.63, 60: 0.63, 100: 0.72},
-    "swissfinals:per_item=3.5": {
-        2: 0.71,
-        3: 0.74,
-        5: 0.63,
-        8: 0.61,
-        12: 0.54,
-        20: 0.58,
-        35: 0.59,
-        60: 0.60,
-        100: 0.65,
-    },
-}
-"""By size of the pool, how often its best item comes out first: simulations with the judges above and a cap of 6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +60,6 @@ class Estimate:
     assignments: int
     cost: int
     found: float | None = None  # the share of topics whose best item is found
-
-
-def known_found_rate(sizes: Iterable[int], strategy: str) -> float | None:
-    """Return how often the best item of pools of these sizes is found, from simulations made before.
-
-    It is None for a strategy that isn't among them, and for pools well beyond their sizes.
-    """
-    counts = Counter(sizes)
-    known = {1: 1.0, **_FOUND.get(strategy, {})}
-    if len(known) == 1 or not counts or max(counts) > 1.25 * max(known):
-        return None
-    shares = np.interp(np.log([max(1, size) for size in counts]), np.log([*known]), [*known.values()])
-    return float(np.average(shares, weights=list(counts.values())))
 
 
 def estimate(

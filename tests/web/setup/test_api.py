@@ -22,12 +22,20 @@ from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.setup import drafts
 from duelpool.web.setup.drafts import SavedDrafts
 from duelpool.web.setup.keys import setup_address, setup_key
+from duelpool.web.setup.options import Options, from_form
+from duelpool.web.setup.simulations import Simulations
 from support.browsing import Site
 from support.managed import judge, key_for, managed
 from support.visitors import ORIGIN, new_store, served
 
 RUN = "".join(f"{t} Q0 d{at} {at} {9 - at} x\n" for t in "12" for at in range(4)).encode()
 TEXTS = "".join(f"d{at}\tText {at}\n" for at in range(4)).encode()
+
+ANSWERS = "".join(
+    json.dumps({"question": f"Which is {number}?", "system": system, "answer": f"{system} {number}"}) + "\n"
+    for number in range(3)
+    for system in "abc"
+).encode()
 
 
 @pytest.fixture
@@ -185,6 +193,65 @@ def test_a_failed_creation_leaves_nothing(app: FastAPI) -> None:
     assert mine.delete(f"{base}/files/runs?name=a.run.gz").json()["ready"] is False
     assert mine.delete(base).status_code == 204
     assert mine.get(base).status_code == 404
+
+
+def test_review_tells_of_the_comparison_and_plan_has_choices(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = program(app, key_of(app))
+    base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
+    run = "".join(f"{t} Q0 d{at} {at} {90 - at} x\n" for t in "12" for at in range(20)).encode()
+    mine.put(f"{base}/files/runs?name=a.run", content=run)
+
+    def page(step: str) -> str:
+        return mine.get(base.replace("/api/v1/setups", "/setup"), params={"step": step}).text
+
+    mine.put(f"{base}/options", json={"depth": 20, "strategy": "allpairs"})
+    simulated = mine.get(f"{base}?simulate=true").json()["simulated"]
+    advised = simulated["recommendation"]["strategy"]
+    assert simulated["state"] == "done"  # at once: usual judges were simulated before
+    assert advised not in {None, "allpairs"}
+    (own,) = (each for each in simulated["forecasts"] if each["strategy"] == advised)
+    assert f"recommends {advised}: {own['judgments']} judgments" in page("review")
+    assert "Chosen is allpairs: 380 judgments" in page("review")
+    mine.put(f"{base}/options", json={"depth": 20, "strategy": advised})
+    assert "The comparison of strategies" not in page("review")
+    # one with parameters has to be simulated
+    monkeypatch.setattr(Simulations, "_run", lambda *_: None)
+    mine.put(f"{base}/options", json={"depth": 20, "strategy": "allpairs:repeats=2", "goal": "best"})
+    assert "The comparison of strategies isn't complete yet: 8 of 9 strategies." in page("review")
+    plan = page("plan")
+    assert "8 of 9 strategies complete." in plan
+    assert '<option value="allpairs" selected>allpairs: every pair once</option>' in plan
+    assert 'name="strategy_parameters" value="repeats=2"' in plan
+    assert '<option value="best" selected>best: the best items of each topic</option>' in plan
+    assert "or choose one in the table" in plan
+
+
+def test_files_of_answers_have_no_settings_of_runs_and_grades(app: FastAPI) -> None:
+    mine = program(app, key_of(app))
+    for kind, content, shown in (("runs", RUN, True), ("answers", ANSWERS, False)):
+        base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
+        mine.put(f"{base}/files/{kind}?name=some.{kind}.jsonl", content=content)
+        page = mine.get(base.replace("/api/v1/setups", "/setup")).text
+        assert ("Depth of each run" in page, "Lowest grade to keep" in page) == (shown, shown)
+        assert ("so pools may be larger" in page) == shown
+        assert "Not pooled" not in page
+        assert 'aria-label="Pool sizes"' not in page  # all are of one size
+        plan = mine.get(base.replace("/api/v1/setups", "/setup"), params={"step": "plan"}).text
+        assert ("per_item=3.5" in plan, "in the table" in plan) == (shown, shown)
+
+
+def test_the_plan_is_read_from_choices_with_parameters() -> None:
+    def chosen(**values: str) -> Options:
+        return Options(**from_form({"usual_strategy": "swissfinals", **values}, "plan", Options()))
+
+    assert chosen(strategy="", strategy_parameters="").strategy == ""
+    assert chosen(strategy="allpairs", strategy_parameters=" repeats=2 ").strategy == "allpairs:repeats=2"
+    assert chosen(strategy="", strategy_parameters="per_item=3.5").strategy == "swissfinals:per_item=3.5"
+    assert chosen(goal="compare", compared="a,b").goal == "compare:a,b"
+    assert chosen(spend="compare", compared="a,b", goal="best").spend == "compare:a,b"
+    assert chosen(goal="systems", compared="a,b").goal == "systems"
 
 
 def test_prices_of_people_and_models_go_into_the_campaign(app: FastAPI) -> None:

@@ -227,17 +227,17 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
     page.click("text=Next: plan and cost")
     page.wait_for_selector("#goal")
     look_with_axe(page, "plan of answers")
-    for goal, strategy, problem in (
-        ("compare:secret-a,none", "", "no system 'none'"),
-        ("systems", "swissfinals", "finds the best items of a topic"),
-        ("worst", "", "no goal 'worst'"),
-    ):
-        page.fill("#goal", goal)
-        page.fill("#strategy", strategy)
-        page.click("#again")
-        page.wait_for_function("text => document.body.innerText.includes(text)", arg=problem)
-    page.fill("#goal", "")
-    page.fill("#strategy", "")
+    assert page.locator("#strategy option").evaluate_all("all => all.map(each => each.value)") == [
+        *("", "systems", "round-robin")
+    ]
+    assert "per_item" not in page.inner_text("#plan")
+    assert "in the table" not in page.inner_text("#plan")
+    page.select_option("#goal", "compare")
+    page.fill("#compared", "secret-a,none")
+    page.click("#again")
+    page.wait_for_function("text => document.body.innerText.includes(text)", arg="no system 'none'")
+    assert page.input_value("#compared") == "secret-a,none"
+    page.select_option("#goal", "")
     page.click("text=Next: review")
     page.wait_for_selector("#reviewed")
     page.fill("#name", "From answers")

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -39,6 +39,7 @@ from duelpool.setup import (
     Files,
     Forecast,
     Observed,
+    Recommendation,
     Rules,
     above_limit,
     build_draft,
@@ -48,7 +49,7 @@ from duelpool.setup import (
     read_files,
 )
 from duelpool.setup.checks import pool_checks
-from duelpool.setup.comparisons import SHORT, USUAL, answers_left_out, other_plans, thinner_plan
+from duelpool.setup.comparisons import USUAL, answers_left_out, known_before, other_plans, thinner_plan
 from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate
 from duelpool.store import holdings, open_store
@@ -251,9 +252,15 @@ def pool(
     comparison = Comparison.of(draft.whole.values(), settings, max_cost, seen)
     wanted = (dry_run or max_cost is not None or seen) and not of_systems
     compared = _compared(comparison) if wanted else None
-    others = other_plans(draft, seen) if strategy is None and compared is None else []
+    others, recommended = _with_recommended(
+        comparison, other_plans(draft, seen) if strategy is None and compared is None else []
+    )
     forecasts = (
-        _simulated_others(comparison, others if simulated else []) if compared is None else compared.forecasts
+        compared.forecasts
+        if compared is not None
+        else _simulated_others(comparison, others)
+        if simulated and not of_systems
+        else ()
     )
     expected = planned_cost(draft, seen, forecasts, simulated=simulated)
     warning, message = above_limit(comparison, forecasts), ""
@@ -274,7 +281,7 @@ def pool(
     else:
         show_answers(draft, expected) if files.of_systems else show(pools, expected, settings)
         show_checks(checks)
-        show_alternatives(others, forecasts, settings, thinner_plan(draft))
+        show_alternatives(others, forecasts, settings, recommended, thinner_plan(draft))
         if compared is not None:
             show_comparison(compared, seen, settings)
     if message:
@@ -291,21 +298,36 @@ def _of_pilot(draft: Draft) -> dict[str, object]:
 
 
 def _simulated_others(comparison: Comparison, others: Sequence[Estimate]) -> tuple[Forecast, ...]:
-    """Return the forecasts of the alternatives, by a shorter simulation than that of a dry run.
+    """Return the forecasts of the alternatives, or of the only strategy: as in a dry run where it is known already.
 
-    It draws a few of the pools, so judgments and cost stay those that the estimates work out from all of them.
+    Others have a shorter simulation than that of a dry run.
     """
-    if not others:
-        return ()
+    if not others:  # a strategy was named; one that isn't known is simulated on every pool
+        one = comparison.known(comparison.strategy, USUAL.judges)
+        return () if one is None else (one,)
     forecasts = []
     with progress_bar("Simulating strategies", len(others)) as advance:
         for each in others:
-            if (one := comparison.forecast(each.strategy, USUAL.judges, SHORT)) is not None:
-                forecasts.append(
-                    replace(one, judgments=each.judgments, assignments=each.assignments, cost=each.cost)
-                )
+            if (one := comparison.first_look(each.strategy, USUAL.judges)) is not None:
+                forecasts.append(one)
             advance(1)
     return tuple(forecasts)
+
+
+def _with_recommended(
+    comparison: Comparison, others: list[Estimate]
+) -> tuple[list[Estimate], Recommendation | None]:
+    """Return the alternatives with the strategy that a dry run recommends, where that is known beforehand."""
+    known = known_before(comparison) if others else None
+    if known is None or known.recommendation is None:
+        return others, None
+    listed = {each.strategy for each in others}
+    further = [
+        Estimate(each.strategy, each.judgments, each.assignments, each.cost, each.found)
+        for each in known.forecasts
+        if each.strategy == known.recommendation.strategy and each.strategy not in listed
+    ]
+    return others + further, known.recommendation
 
 
 def _made(output: str, name: str | None, draft: Draft, prior: Prior | None) -> str:
@@ -367,8 +389,15 @@ def _observed(store: str) -> Observed:
 
 
 def _compared(comparison: Comparison) -> Compared:
-    with progress_bar("Simulating strategies", len(comparison.strategies())) as advance:
-        return compare(comparison, lambda now: advance(1) if now.forecasts else None)
+    left = len(comparison.strategies())
+    with progress_bar("Simulating strategies", left) as advance:
+
+        def step(now: Compared) -> None:
+            nonlocal left
+            advance(left - now.left)
+            left = now.left
+
+        return compare(comparison, step)
 
 
 def written(output: str, name: str | None, draft: Draft, prior: Prior | None = None) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 from duelpool.campaign.settings import Settings
 from duelpool.cli.output import print_table
 from duelpool.pooling import Pools
-from duelpool.setup import Compared, Forecast, Observed, pay_of, recommend
+from duelpool.setup import Compared, Forecast, Observed, Recommendation, pay_of, recommend
 from duelpool.setup.checks import PoolCheck
 from duelpool.setup.comparisons import EVERY_PAIR, THIN
 from duelpool.simulation.cost import SECONDS_EACH, Estimate, hours
@@ -70,12 +70,9 @@ def show(pools: Pools, expected: Estimate, settings: Settings) -> None:
     for name, count in (
         ("near-duplicates to review", pools.near_duplicate_items),
         ("without text", len(pools.without_text)),
-        ("left out: no grade", pools.ungraded),
-        ("left out: not relevant", pools.not_relevant),
-        ("left out: thinned", pools.thinned),
-        ("topics without candidates", len(pools.empty_topics)),
-        ("topics without grades", len(pools.ungraded_topics)),
-        ("topics without runs", len(pools.unpooled_topics)),
+        ("items left out: no grade", pools.ungraded),
+        ("items left out: not relevant", pools.not_relevant),
+        ("items left out: thinned", pools.thinned),
     ):
         if count:
             facts.add_row(name, f"{count:,}")
@@ -169,6 +166,7 @@ def show_alternatives(
     estimates: Sequence[Estimate],
     forecasts: Sequence[Forecast],
     settings: Settings,
+    recommended: Recommendation | None = None,
     fewer: Estimate | None = None,
 ) -> None:
     """Print what other strategies, or `fewer` items, would take and find; the chosen strategy is the first.
@@ -202,8 +200,10 @@ def show_alternatives(
         )
     if not found and any(each.found is None for each in estimates):
         say.print("What the others find on your pools: add --simulate.", markup=False, highlight=False)
-    if forecasts:
-        say.print(f"Recommended: {recommend(forecasts).reason}", markup=False, highlight=False)
+    if recommended is None and forecasts:
+        recommended = recommend(forecasts)
+    if recommended is not None:
+        say.print(f"Recommended: {recommended.reason}", markup=False, highlight=False)
     say.print(
         "Choose one with --strategy, as in: --strategy knockout. --dry-run simulates and compares all of them.",
         markup=False,

@@ -12,6 +12,7 @@ from duelpool.campaign.settings.settings import default_strategy, refuse_topic_s
 from duelpool.campaign.settings.values import WebAddress, required
 from duelpool.errors import BadParameter
 from duelpool.setup import Rules
+from duelpool.setup.choices import COMPARE, joined
 from duelpool.web.i18n import catalogue
 
 TEXT_AT_MOST = 40_000
@@ -165,6 +166,11 @@ def from_form(values: Mapping[str, Any], step: str, before: Options) -> dict[str
     """
     asked = STEPS[step]
     typed = {name: str(values[name]).strip() for name in asked if name in values}
+    if step == "plan" and (parameters := str(values.get("strategy_parameters", "")).strip()):
+        typed["strategy"] = joined(typed.get("strategy") or str(values.get("usual_strategy", "")), parameters)
+    for name in ("goal", "spend"):
+        if typed.get(name) == COMPARE:
+            typed[name] = joined(COMPARE, str(values.get("compared", "")).strip())
     for name, own in (("consent", "consent_text"), ("guidelines", "guide_text")):
         if name in typed and typed[name].split() == catalogue("en")(own).split():
             typed[name] = ""

@@ -17,10 +17,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access.accounts import has_manager
 from duelpool.campaign.settings import SETTINGS, Settings
+from duelpool.campaign.settings.settings import default_strategy
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.report.charts import columns_chart
-from duelpool.setup.forecasts import every_strategy
+from duelpool.setup import choices
 from duelpool.setup.recognition import recognise
 from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.simulation.cost import SECONDS_EACH, hours
@@ -149,6 +150,8 @@ def _show(
     options = more.pop("options", None) or shown.options
     step = more.pop("step", "") or caller.request.query_params.get("step", "")
     sizes = [(each.size, each.topics) for each in pools.sizes] if pools else []
+    by_name = {each.strategy: each for each in simulated.forecasts} if simulated else {}
+    advice = simulated.recommendation.strategy if simulated and simulated.recommendation else None
     return _render(
         caller.request,
         "draft",
@@ -165,13 +168,15 @@ def _show(
         options=options,
         consent=options.consent or own("consent_text"),
         guidelines=options.guidelines or own("guide_text"),
-        strategies=every_strategy(options.cap),
+        **_choices(options, pools.goal if pools else options.goal or Settings().goal),
         campaigns=[(row.id, row.name) for row in campaigns],
         kinds=SENT,
         settings=SETTINGS,
         alarm=None if trouble is None else trouble_of(trouble),
         going=simulated is not None and simulated.state in {"waiting", "running"},
         forecasts=sorted(simulated.forecasts, key=lambda each: (-each.found, each.cost)) if simulated else [],
+        chosen=by_name.get(pools.strategy) if pools else None,
+        advised=by_name.get(advice) if pools and advice and advice != pools.strategy else None,
         chart=columns_chart("Number of topics by pool size", sizes, "topic", "items"),
         money=lambda amount: f"{amount / 100:,.2f} {Settings().currency}",
         hours=hours,
@@ -179,6 +184,24 @@ def _show(
         usual_name=_usual_name(draft.store.name, [row.name for row in campaigns]),
         **more,
     )
+
+
+def _choices(options: Options, goal: str) -> dict[str, Any]:
+    """Return the choices of the plan, and what is chosen."""
+    chosen, of_goal = choices.parts_of(options.goal)
+    strategy, parameters = choices.parts_of(options.strategy)
+    spend, of_spend = choices.parts_of(options.spend)
+    return {
+        "goals": choices.GOALS,
+        "goal": chosen,
+        "strategies": choices.strategies_of(goal, options.cap),
+        "strategy": strategy,
+        "parameters": parameters,
+        "usual_strategy": default_strategy(goal),
+        "spends": choices.SPENDS,
+        "spend": spend,
+        "compared": of_goal or of_spend,
+    }
 
 
 def _usual_name(store: str, taken: Collection[str]) -> str:
@@ -347,7 +370,11 @@ def _decided(caller: SetupCaller, name: str, values: dict[str, Any]) -> Response
     draft = caller.drafts.of(name)
     before = draft.options
     given = before
-    values = {**values, "strategy": values["choose"]} if values.get("choose") else values
+    values = (
+        {**values, "strategy": values["choose"], "strategy_parameters": ""}
+        if values.get("choose")
+        else values
+    )
     step = str(values.get("step", ""))
     step, go = step if step in STEPS else "review", str(values.get("go", "here"))
     try:

@@ -74,7 +74,10 @@ class PoolFigures:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The simulation of every strategy: waiting, running, done or failed; `left` are still to come."""
+    """The simulation of every strategy: waiting, running, done or failed; `left` are still to come.
+
+    `simulating` is the strategy that is being simulated; those still to come may have a forecast of few trials.
+    """
 
     state: str
     total: int
@@ -84,6 +87,7 @@ class Simulated:
     forecasts: list[Forecast]
     recommendation: Recommendation | None
     problem: str = ""
+    simulating: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,7 @@ def _simulated(state: dict[str, Any] | None) -> Simulated | None:
         forecasts=[Forecast(**each) for each in state.get("forecasts", ())],
         recommendation=None if chosen is None else Recommendation(**chosen),
         problem=state.get("problem", ""),
+        simulating=state.get("simulating", ""),
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from duelpool.setup import Comparison
+from duelpool.setup.comparisons import known_before
 from duelpool.setup.forecasts import strategies_for_people
 from duelpool.web.server.guard import logger
 
@@ -49,7 +50,12 @@ class Simulations:
             if not going or time.time() - float(saved["time"]) < STALE_SECONDS:
                 return saved
         state = _state(key, "waiting", comparison)
+        if (known := known_before(comparison)) is not None:
+            state |= known.as_json()
         with self._lock:
+            if known is not None and known.recommendation is not None:  # there is nothing to simulate
+                self._wanted.pop(str(place), None)
+                return state | {"state": "done"}
             if self._wanted.get(str(place)) != key and not self._closed:
                 self._wanted[str(place)] = key
                 _write(place, state)
