@@ -99,7 +99,7 @@ def test_links_on_pages_begin_with_the_public_address(tmp_path: Path) -> None:
             assert "evil.example" not in page.text
             roots = re.findall(r'([^"\s>]*)/j/[0-9a-f]+\?key=', page.text)
             assert {*roots} == {"", url}  # of the preview on this server, and of the link to send
-            assert ('id="no-url"' in page.text) == (not url)
+            assert ('class="muted no-url"' in page.text) == (not url)
 
 
 def test_https_is_required_once_it_was_used(app: FastAPI) -> None:
