@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-PATIENCE = 0.25
+PATIENCE = 0.5
 """Seconds that a step waits for the answers at most, so that the work goes on however many requests come."""
 LONG = 2.0
 """Seconds after which work is taken to leave much in memory."""
-PAUSE = 60.0
+PAUSE = 5.0
 """Seconds between two long answers whose objects are kept: a server with too much to do has many."""
 
 
