@@ -138,7 +138,7 @@ def test_command_reports_merged_duplicates(folder: Path) -> None:
     assert "twins" not in apart.stderr
     merged = called(*words, *measures, "--json", "--twins", folder / "same.txt")
     assert [row["value"] for row in json.loads(merged.stdout)] == [0.5, pytest.approx(5 / 6)]
-    assert "1 document counted as the one that was judged under ppref" in merged.stderr
+    assert "1 document counted as the one of the same text that was judged, by ppref" in merged.stderr
     assert "judgments: votes between duplicates dropped: 1" in merged.stderr
     assert "twins merge" in merged.stderr
     assert "twins keep" in merged.stderr

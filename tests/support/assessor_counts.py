@@ -52,7 +52,6 @@ def retracted(tx: Reading) -> set[tuple[str, int]]:
 def assessor_counts(tx: Reading) -> tuple[AssessorCounts, ...]:
     """Return the counts of everyone enrolled, then of imported assessors."""
     columns = schema.log.c
-    known_sides = columns.sides_known == 1
     target = columns.test_pair.is_(None) & columns.repeated.is_distinct_from(1)
 
     def count(condition: Any) -> Any:
@@ -63,8 +62,6 @@ def assessor_counts(tx: Reading) -> tuple[AssessorCounts, ...]:
             columns.assessor,
             count(target).label("judgments"),
             count(target & columns.outcome.in_(_USED)).label("usable"),
-            count(target & known_sides & columns.outcome.in_(_LEFT)).label("left"),
-            count(target & known_sides & columns.outcome.in_(_RIGHT)).label("right"),
             func.avg(columns.seconds).label("seconds"),
         )
         .where(columns.campaign == tx.campaign, columns.event == log.JUDGMENT)
@@ -72,6 +69,7 @@ def assessor_counts(tx: Reading) -> tuple[AssessorCounts, ...]:
     )
     done = {row.assessor: row for row in rows}
     lost, passed, seen = _taken_out(tx)
+    left, right = _sides(tx)
     pay = {
         row.assessor: int(row.total)
         for row in tx.connection.execute(
@@ -85,7 +83,7 @@ def assessor_counts(tx: Reading) -> tuple[AssessorCounts, ...]:
     counts: list[AssessorCounts] = []
     for name in (*enrolled, *others):
         row = done.get(name)
-        sided = int(row.left + row.right) if row else 0
+        sided = left[name] + right[name]
         person = enrolled.get(name)
         counts.append(
             AssessorCounts(
@@ -96,12 +94,34 @@ def assessor_counts(tx: Reading) -> tuple[AssessorCounts, ...]:
                 usable=int(row.usable) - lost[name] if row else 0,
                 tests_passed=passed[name],
                 tests_seen=seen[name],
-                left=int(row.left) / sided if row and sided else None,
+                left=left[name] / sided if sided else None,
                 seconds=float(row.seconds) if row and row.seconds is not None else None,
                 pay=pay.get(name, 0),
             )
         )
     return tuple(counts)
+
+
+def _sides(tx: Reading) -> tuple[Counter[str], Counter[str]]:
+    """Return, by assessor, the judgments that count for the left side, and those for the right."""
+    columns = schema.log.c
+    rows = tx.connection.execute(
+        select(columns.assessor, columns.topic, columns.seq, columns.outcome).where(
+            columns.campaign == tx.campaign,
+            columns.event == log.JUDGMENT,
+            columns.sides_known == 1,
+            columns.test_pair.is_(None),
+            columns.repeated.is_distinct_from(1),
+        )
+    )
+    gone = retracted(tx)
+    left: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for row in rows:
+        if (row.topic, row.seq) not in gone:
+            left[row.assessor] += row.outcome in _LEFT
+            right[row.assessor] += row.outcome in _RIGHT
+    return left, right
 
 
 def _taken_out(tx: Reading) -> tuple[Counter[str], Counter[str], Counter[str]]:
