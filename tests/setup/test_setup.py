@@ -247,6 +247,7 @@ def test_comparison_survives_json_and_another_process() -> None:
     assert compared.recommendation is not None
 
 
+@pytest.mark.long
 def test_strategies_that_are_soon_simulated_come_first_and_with_few_trials() -> None:
     states: list[Compared] = []
     asked = Comparison((5, 6), "allpairs", Pay(), 5, 1)  # another cap than that of the known figures
