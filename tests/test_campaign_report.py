@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from duelpool import campaign_report
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.views.status import AssessorStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import Spared, chapters, facts
 from duelpool.cli import app
@@ -195,6 +196,12 @@ def test_what_is_spared_is_in_hours_and_money_where_they_are_known(tmp_path: Pat
         Spared(2, False, 10, 1000).in_words(paid)
         == "So far it took 10 judgments; every pair once would be 1,000."
     )
+    anna = AssessorStatus(
+        "anna", "dedicated", "in", 10, 10, 1, 0, 0, None, 0, seconds=36.0, agreement=None, compared=0, pay=0
+    )
+    quick = replace(anna, assessor="simulated-1", seconds=0.1)
+    timed = replace(snapshot, assessors=(anna, quick))  # simulated people take no time of anybody's
+    assert spared.in_words(timed).endswith("1,000 (91 %) were spared, about 10 hours.")
     assert Spared(1, False, 7, 6).in_words(paid) == "So far it took 7 judgments; every pair once would be 6."
 
 

@@ -91,7 +91,7 @@ def test_test_pairs_from_a_file_drawn_or_none(folder: Path) -> None:
 def test_judging_in_the_terminal_through_a_pipe(folder: Path) -> None:
     make()
     out, _ = call("judge", "c.db", "--assessor", "anna", "--limit", "3", stdin="1\nright\nu\n2\n?\nq\n")
-    assert "3 judged, 1 undone. The limit is reached." in out
+    assert "3 judged, 1 undone. The limit is reached. Topics: 1 of 2 with judgments, 0 done." in out
     assert "first question" in out
     assert "Text of" in out
     out, _ = call("judge", "c.db", "--assessor", "anna", "--topic", "2", stdin="x\n")

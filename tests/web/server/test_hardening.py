@@ -90,7 +90,7 @@ def test_reports_of_browsers_are_logged_up_to_a_rate(
 def test_links_on_pages_begin_with_the_public_address(tmp_path: Path) -> None:
     with new_store(tmp_path / "c.db") as store:
         campaign = managed(store, judges="crowd", panel="prolific").id
-    for url in ("https://judge.example.org", ""):
+    for url in ("https://judge.example.org", "http://127.0.0.1:8000", ""):
         with served(tmp_path / "c.db", url=url) as app:
             client = browser(app, "http://evil.example")
             client.get(f"/manage/{campaign}", params={"key": key_for(app, campaign)})
@@ -100,6 +100,7 @@ def test_links_on_pages_begin_with_the_public_address(tmp_path: Path) -> None:
             roots = re.findall(r'([^"\s>]*)/j/[0-9a-f]+\?key=', page.text)
             assert {*roots} == {"", url}  # of the preview on this server, and of the link to send
             assert ('class="muted no-url"' in page.text) == (not url)
+            assert ("reached from this machine only" in page.text) == ("127.0.0.1" in url)
 
 
 def test_https_is_required_once_it_was_used(app: FastAPI) -> None:

@@ -99,6 +99,8 @@ def test_an_invited_assessor_judges_under_their_name(app: FastAPI, manager: Test
     manager.put(f"{api}/questions", content=b"one\tWhich?\n")
     page = manager.post(f"{base}/invite", data={"assessor": " carla ", "once": "yes"}).text
     assert "It works in one browser only" in page
+    assert "Put the server's public address before it." in page  # or what else its address asks for
+    assert "duelpool report " in manager.get(f"{base}/export").text
     link = manager.post(f"{api}/invite", json={"assessor": "dora"}).json()["link"]
     key = re.search(r"key=([^&]+)", link)
     assert key is not None

@@ -118,9 +118,7 @@ class JudgingOptions:
     """Options of every judge: what to judge, and how to report it."""
 
     topic: Annotated[list[str] | None, typer.Option(help="Judge only this topic; may be repeated.")] = None
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Stop after this many judgments. Assessors go topic by topic.")
-    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many judgments.")] = None
     campaign: CampaignOption = None
     as_json: JsonOption = False
 
