@@ -8,10 +8,19 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from duelpool import background
-from duelpool.background import answering, give_way, keep_for_long, locked, start_in_background
+from duelpool.background import (
+    answering,
+    give_way,
+    giving_way,
+    keep_for_long,
+    locked,
+    start_in_background,
+)
+from duelpool.web.server.app import _sweep_on
 from duelpool.web.server.guard import Guard
 
 
@@ -30,6 +39,37 @@ def test_work_in_the_background_waits_until_all_answers_are_made(monkeypatch: py
         assert not at.wait(0.1)
     thread.join()
     assert at.is_set()
+
+
+def test_a_thread_that_also_does_other_work_gives_way_only_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 0.2)
+    waited = []
+
+    def work() -> None:
+        began = time.monotonic()
+        give_way()
+        waited.append(time.monotonic() - began)
+
+    with answering():
+        giving_way(work)()
+        work()
+        with pytest.raises(ZeroDivisionError):
+            giving_way(lambda: 1 / 0)()
+        work()
+    assert waited[0] >= 0.2 > max(waited[1:])
+
+
+def test_what_a_server_does_every_few_seconds_gives_way() -> None:
+    seen: list[bool] = []
+
+    def task() -> None:
+        seen.append(background._thread.is_background)
+        if len(seen) == 2:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(_sweep_on(FastAPI(), task, task, 0.0))
+    assert seen == [True, True]
 
 
 def test_work_goes_on_after_a_moment_though_answers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,20 @@ def keep_for_long() -> None:
     gc.freeze()
 
 
+def giving_way(work: Callable[[], object]) -> Callable[[], None]:
+    """Return work whose `give_way` waits, for a thread that does other work as well."""
+
+    def run() -> None:
+        before = getattr(_thread, "is_background", False)
+        _thread.is_background = True
+        try:
+            work()
+        finally:
+            _thread.is_background = before
+
+    return run
+
+
 def start_in_background(work: Callable[..., object], *arguments: Any) -> threading.Thread:
     """Start work in a thread whose `give_way` waits, and which ends with the process.
 

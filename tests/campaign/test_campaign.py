@@ -519,6 +519,26 @@ def test_an_abandoned_assignment_times_out(store: Store) -> None:
     assert (finished.state, finished.reward) == ("timed-out", 0)
 
 
+def test_abandoned_assignments_end_one_by_one_while_others_write(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd", lease_seconds=1e-6))
+    opened: dict[str, Assignment] = {}
+    for name in ("one", "two"):
+        campaign.enrol(name)
+        assignment = campaign.next_assignment(name)
+        assert assignment is not None
+        opened[name] = assignment
+
+    def meanwhile() -> None:  # returned by its worker after the sweep has found it
+        campaign.finish(opened["two"].id, "returned")
+
+    monkeypatch.setattr("duelpool.campaign.campaign.give_way", meanwhile)
+    campaign.sweep()
+    ended = {name: campaign.finish(each.id).state for name, each in opened.items()}
+    assert ended == {"one": "timed-out", "two": "returned"}
+
+
 def test_a_short_assignment_has_two_tests(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs", judges="crowd"), topics=1, items=3)
     campaign.enrol("w")

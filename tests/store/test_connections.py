@@ -9,15 +9,16 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event, literal, select, text
+from sqlalchemy import Connection, event, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.exports.files import write_csv, write_log, write_prefs, write_qrels
-from duelpool.store import Reading, Store, StoreError, clocks, database, open_store
-from duelpool.store.clocks import CLOCK_SECONDS, ROUND_TRIP_SECONDS
+from duelpool.store import Reading, Store, StoreError, database, open_store
 from duelpool.store.database import IDLE_SECONDS
-from duelpool.store.lost_connections import LIMITS
+from duelpool.store.postgresql import clocks
+from duelpool.store.postgresql.broken import LIMITS
+from duelpool.store.postgresql.clocks import CLOCK_SECONDS, ROUND_TRIP_SECONDS
 from duelpool.store.statements import Statement
 from duelpool.web.manage import streams
 from support.campaigns import judge_all, make_campaign
@@ -99,6 +100,13 @@ def test_idle_connection_is_tested_before_use(store: Store, own_time: OwnTime) -
     own_time.at += IDLE_SECONDS + 0.1
     assert store.write(lambda connection, now: work(connection)) == 1
     assert len(runs) == 2
+
+
+def test_statements_stay_prepared_from_one_read_to_the_next(store: Store) -> None:
+    for _ in range(8):  # the driver prepares what it has run five times
+        assert store.read(one) == 1
+    prepared = select(func.count()).select_from(text("pg_prepared_statements"))
+    assert store.read(lambda connection: connection.execute(prepared).scalar_one()) >= 1
 
 
 def test_statement_invalidates_a_broken_connection(store: Store) -> None:

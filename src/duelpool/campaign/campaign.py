@@ -7,8 +7,10 @@ transaction: what it returns is stored, and one that raises has changed nothing.
 import secrets
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
+from duelpool.background import give_way
 from duelpool.campaign.log import campaign_events, replay, systems
 from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.questions import grading
@@ -25,7 +27,7 @@ from duelpool.campaign.work.participants import ParticipantState
 from duelpool.deciders import Result, read_goal
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
-from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, retractions
+from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, reservations, retractions
 from duelpool.store.leases import Receipt
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
@@ -231,7 +233,7 @@ class Campaign:
             for topic in reserved:
                 if topic not in known:
                     raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
-                holdings.reserve_topic(tx, topic, people)
+                reservations.reserve_topic(tx, topic, people)
 
         if reserved:
             self._step(work, also)
@@ -381,7 +383,8 @@ class Campaign:
             over = holding.held(tx, besides).too_many()
             if over:
                 holding.let_expire(tx, over)
-                self._expire(tx)
+                leases.expire(tx)
+                assignments.end_abandoned(tx, self.settings)
             return bool(over)
 
         return self.write(work)
@@ -397,14 +400,10 @@ class Campaign:
 
     def sweep(self) -> int:
         """Free the slots of expired leases, and end the assignments without a live lease."""
-        return self.write(self._expire)
-
-    def _expire(self, tx: Writing) -> int:
-        freed = leases.expire(tx)
-        for assignment, ending in assignments.to_end(tx):
-            assignments.finish(tx, self.settings, assignment, ending=ending)
-        for assignment in assignments.open_of_excluded(tx):  # earlier releases left them open
-            assignments.finish(tx, self.settings, assignment, ending="stopped")
+        freed = self.write(leases.expire)
+        for assignment in self.read(assignments.abandoned):
+            give_way()  # each in a transaction of its own: others write meanwhile
+            self.write(partial(assignments.end_abandoned, settings=self.settings, only=assignment))
         return freed
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:

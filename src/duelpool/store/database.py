@@ -28,10 +28,10 @@ from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import MissingExtra
-from duelpool.store.clocks import Clock
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
 from duelpool.store.kept_connections import IDLE_SINCE, KeptConnections
-from duelpool.store.lost_connections import limits_beside, lost_a_race, note_idle_since, watch_connections
+from duelpool.store.postgresql.broken import limits_beside, lost_a_race, note_idle_since, watch_connections
+from duelpool.store.postgresql.clocks import Clock
 from duelpool.store.snapshots import Snapshots
 from duelpool.store.sqlite.change_note import ChangeNote
 from duelpool.store.sqlite.connecting import BUSY_SECONDS, connect_to_read, connect_to_write
@@ -425,8 +425,9 @@ class PostgresDatabase:
         if connection.invalidated or connection.closed:
             return
         try:
-            connection.rollback()
-            connection.connection.rollback()  # statements of the hot path begin it past SQLAlchemy
+            # By a commit, for the driver forgets its prepared statements at a rollback.
+            connection.commit()
+            connection.connection.commit()  # statements of the hot path begin it past SQLAlchemy
         except (DBAPIError, self.engine.dialect.loaded_dbapi.Error):
             self._broken = time.monotonic()
             connection.invalidate()

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 
 from duelpool.errors import BadParameter, DuelpoolError, known_names
 from duelpool.records import Passage, Pool, Topic, packed_sources, unpacked_sources
@@ -59,11 +59,6 @@ def _place(row: Row[Any]) -> tuple[int, str]:
     return row.position, row.id
 
 
-_RESERVED = Statement(
-    lambda _: select(schema.topic_person.c.topic, schema.topic_person.c.assessor).where(
-        schema.topic_person.c.campaign == bindparam("campaign")
-    )
-)
 _TESTS = Statement(
     lambda _: select(schema.test_pair).where(schema.test_pair.c.campaign == bindparam("campaign"))
 )
@@ -318,28 +313,6 @@ def set_topic_state(tx: Writing, topic: str, state: str) -> bool:
     return bool(done.rowcount)
 
 
-def reserve_topic(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
-    """Reserve a topic for these assessors alone, and enrol those who are new; no names: open it to all."""
-    columns = schema.topic_person.c
-    tx.connection.execute(
-        delete(schema.topic_person).where(columns.campaign == tx.campaign, columns.topic == topic)
-    )
-    for assessor in dict.fromkeys(assessors):
-        enrol(tx, assessor, "dedicated")
-        tx.connection.execute(
-            insert(schema.topic_person).values(campaign=tx.campaign, topic=topic, assessor=assessor)
-        )
-
-
-def reserved_topics(tx: Reading) -> dict[str, frozenset[str]]:
-    """Return the reserved topics with their assessors."""
-    people_by_topic: dict[str, set[str]] = {}
-    rows = _RESERVED.run(tx.connection, {"campaign": tx.campaign})
-    for topic, assessor in sorted(rows):
-        people_by_topic.setdefault(topic, set()).add(assessor)
-    return {topic: frozenset(people) for topic, people in people_by_topic.items()}
-
-
 def add_passages(tx: Writing, passages: Iterable[Passage]) -> int:
     """Add the passages that are new; return how many."""
     rows = [
@@ -357,15 +330,31 @@ def add_passages(tx: Writing, passages: Iterable[Passage]) -> int:
     return _insert_new(tx.connection, schema.passage, rows)
 
 
+_FEW = ("one", "two", "three", "four")  # passages, of a question or two
+_FEW_PASSAGES = Statement(
+    lambda _: select(schema.passage).where(
+        schema.passage.c.campaign == bindparam("campaign"), schema.passage.c.id.in_(map(bindparam, _FEW))
+    )
+)
+
+
 def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
     """Return the passages of these items; items without one are left out."""
+    if 0 < len(ids) <= len(_FEW):
+        named = {name: ids[min(at, len(ids) - 1)] for at, name in enumerate(_FEW)}
+        found = _FEW_PASSAGES.run(tx.connection, {"campaign": tx.campaign, **named})
+    else:
+        found = _in_parts(tx, select(schema.passage), ids)
+    return {row.id: _passage_of(row) for row in found}
+
+
+def _in_parts(tx: Reading, query: Select[Any], ids: Sequence[str]) -> list[Row[Any]]:
     columns = schema.passage.c
-    texts: dict[str, Passage] = {}
+    found: list[Row[Any]] = []
     for start in range(0, len(ids), _VALUES_AT_MOST):
         some = columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
-        rows = tx.connection.execute(select(schema.passage).where(columns.campaign == tx.campaign, some))
-        texts |= {row.id: _passage_of(row) for row in rows}
-    return texts
+        found += tx.connection.execute(query.where(columns.campaign == tx.campaign, some))
+    return found
 
 
 def _passage_of(row: Row[Any]) -> Passage:
@@ -374,13 +363,7 @@ def _passage_of(row: Row[Any]) -> Passage:
 
 def items_with_text(tx: Reading, ids: Sequence[str]) -> set[str]:
     """Return which of these items have a passage."""
-    columns = schema.passage.c
-    found: set[str] = set()
-    for start in range(0, len(ids), _VALUES_AT_MOST):
-        some = columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
-        query = select(columns.id).where(columns.campaign == tx.campaign, some)
-        found.update(tx.connection.execute(query).scalars())
-    return found
+    return {row.id for row in _in_parts(tx, select(schema.passage.c.id), ids)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,17 @@
 """Slow clients: they are cut off, others keep getting answers, and the log stays small."""
 
+import asyncio
 import contextlib
 import logging
 import os
 import resource
 import select
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -22,7 +25,7 @@ from duelpool.web.server.connections import (
     Connection,
     limits_within,
 )
-from duelpool.web.server.listening import Listener
+from duelpool.web.server.listening import Listener, ServingLoop
 from duelpool.web.server.repeats import RepeatsCounted
 from support.campaigns import make_campaign
 from support.serving import Server, serving
@@ -241,6 +244,47 @@ def test_a_process_without_files_refuses_connections_and_says_so_once(
     accepted.close()
     accepted.close()
     assert clients.open_connections == 0
+
+
+def reached(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition holds within ten seconds."""
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
+    return condition()
+
+
+@contextlib.contextmanager
+def accepting(bound: socket.socket, clients: Clients) -> Iterator[None]:
+    """Accept connections as one process of several, in a thread."""
+    loop = ServingLoop(clients, count_repeats=False, alone=False)
+    own = socket.fromfd(bound.fileno(), bound.family, bound.type)
+    server = loop.run_until_complete(loop.create_server(asyncio.Protocol, sock=own))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    before = clients.open_connections
+    try:
+        yield
+    finally:
+        reached(lambda: clients.open_connections == before)  # those at the other end are closed by now
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def test_a_process_with_fewer_connections_accepts_first(lines: ExitStack) -> None:
+    bound = lines.enter_context(socket.create_server(("127.0.0.1", 0)))
+    crowded, empty = (Clients(ClientLimits(), "127.0.0.1") for _ in range(2))
+    crowded.open_connections = 60
+    lines.enter_context(accepting(bound, crowded))
+    lines.enter_context(accepting(bound, empty))
+    for number in range(61, 71):
+        lines.enter_context(socket.create_connection(bound.getsockname()))
+        assert reached(
+            partial(lambda wanted: crowded.open_connections + empty.open_connections == wanted, number)
+        )
+    assert empty.open_connections >= 8
 
 
 def test_limits_leave_files_to_the_store() -> None:

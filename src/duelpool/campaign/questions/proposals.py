@@ -14,7 +14,7 @@ from duelpool.deciders import ALL
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Proposal
 from duelpool.seeds import rng_for
-from duelpool.store import CampaignStore, Reading, holdings, leases, schema
+from duelpool.store import CampaignStore, Reading, holdings, leases, reservations, schema
 from duelpool.store.leases import Wanted
 from duelpool.store.statements import Statement
 from duelpool.strategies import Strategy
@@ -184,7 +184,7 @@ class Proposals:
 
         A reserved topic is judged by its assessors alone, who judge nothing else.
         """
-        reserved = self._store.read(holdings.reserved_topics)
+        reserved = self._store.read(reservations.reserved_topics)
         held = self.held()
         own = {topic for topic, people in reserved.items() if assessor in people}
         only = next(iter(among)) if among is not None and len(among) == 1 else None

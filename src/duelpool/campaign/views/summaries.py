@@ -308,6 +308,7 @@ def _worked_out(  # noqa: PLR0917
     for head in stale:
         if lines_at_most is not None and lines >= lines_at_most:
             break
+        give_way()
         begun = not head.position and not campaign.live.goal.of_systems  # systems' answers are read by topic
         own = _begun(campaign, head, pools[head.topic]) if begun else None
         found.append((head, own or summarised(tx, campaign, head.topic, Turns(0))))

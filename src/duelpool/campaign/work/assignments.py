@@ -23,16 +23,16 @@ PAID: tuple[Ending, ...] = ("finished", "stopped")
 
 
 _OPEN_ONE = Statement(
-    lambda _: select(schema.assignment.c.id).where(
-        schema.assignment.c.campaign == bindparam("campaign"),
-        schema.assignment.c.assessor == bindparam("assessor"),
-        schema.assignment.c.state == "open",
-    )
-)
-_QUESTIONS_OF = Statement(
     lambda _: (
-        select(schema.question)
-        .where(schema.question.c.assignment == bindparam("assignment"))
+        select(schema.assignment.c.id.label("open_one"), schema.question)
+        .outerjoin_from(
+            schema.assignment, schema.question, schema.question.c.assignment == schema.assignment.c.id
+        )
+        .where(
+            schema.assignment.c.campaign == bindparam("campaign"),
+            schema.assignment.c.assessor == bindparam("assessor"),
+            schema.assignment.c.state == "open",
+        )
         .order_by(schema.question.c.place)
     )
 )
@@ -173,8 +173,8 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
     found = _OPEN_ONE.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     if not found:
         return None
-    assignment = found[0].id
-    rows = _QUESTIONS_OF.run(tx.connection, {"assignment": assignment})
+    assignment = found[0].open_one
+    rows = [row for row in found if row.id is not None]
     return Assignment(
         assignment,
         assessor,
@@ -195,30 +195,45 @@ def lock_assignment_of(tx: Writing, question: str) -> str | None:
     return state
 
 
-def to_end(tx: Writing) -> list[tuple[str, Ending]]:
+def end_abandoned(tx: Writing, settings: Settings, only: str | None = None) -> None:
+    """End the assignments that end without their assessor, or only this one if it does."""
+    for assignment, ending in abandoned(tx, only).items():
+        finish(tx, settings, assignment, ending=ending)
+
+
+def abandoned(tx: Reading, only: str | None = None) -> dict[str, Ending]:
     """Return the open assignments that end without their assessor, and how.
 
     Those whose unanswered questions have all expired have timed out. Those with every answer that were not ended
-    (a connection or a server broke off at that moment) are finished when the time for their questions is over.
+    (a connection or a server broke off at that moment) are finished when the time for their questions is over. Those
+    of excluded assessors, which earlier releases left open, are stopped.
     """
-    assignments, questions = schema.assignment.c, schema.question.c
+    assignments, questions, people = schema.assignment.c, schema.question.c, schema.assessor.c
 
     def any_question(*conditions: ColumnElement[bool]) -> Exists:
         return select(questions.id).where(questions.assignment == assignments.id, *conditions).exists()
 
     expired = any_question(questions.state == leases.EXPIRED)
+    open_ones = [assignments.campaign == tx.campaign, assignments.state == "open"]
+    if only is not None:
+        open_ones.append(assignments.id == only)
+    excluded = tx.connection.execute(
+        select(assignments.id)
+        .join(
+            schema.assessor,
+            (people.campaign == assignments.campaign) & (people.id == assignments.assessor),
+        )
+        .where(*open_ones, people.state == "excluded")
+    )
+    found: dict[str, Ending] = dict.fromkeys(excluded.scalars(), "stopped")
     rows = tx.connection.execute(
         select(assignments.id, expired.label("expired")).where(
-            assignments.campaign == tx.campaign,
-            assignments.state == "open",
+            *open_ones,
             ~any_question(questions.state == leases.LEASED),
             or_(expired, any_question() & ~any_question(questions.expires >= tx.now)),
         )
     )
-    found: list[tuple[str, Ending]] = [
-        (row.id, "timed-out" if row.expired else "finished") for row in rows.all()
-    ]
-    return found
+    return found | {row.id: "timed-out" if row.expired else "finished" for row in rows}
 
 
 def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) -> Finished:
@@ -251,20 +266,6 @@ def exclude(tx: Writing, settings: Settings, assessor: str, *, reason: str) -> e
     if working_on is not None:
         finish(tx, settings, working_on, ending="stopped")
     return excluded
-
-
-def open_of_excluded(tx: Reading) -> list[str]:
-    """Return the open assignments of excluded assessors: no one answers them, and no money should wait for them."""
-    assignments, people = schema.assignment.c, schema.assessor.c
-    rows = tx.connection.execute(
-        select(assignments.id)
-        .join(
-            schema.assessor,
-            (people.campaign == assignments.campaign) & (people.id == assignments.assessor),
-        )
-        .where(assignments.campaign == tx.campaign, assignments.state == "open", people.state == "excluded")
-    )
-    return list(rows.scalars())
 
 
 def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -> None:

@@ -8,7 +8,7 @@ from duelpool.cli.opening import audit_entry, opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json
 from duelpool.errors import BadParameter
-from duelpool.store import holdings
+from duelpool.store import reservations
 
 
 def assign(
@@ -45,7 +45,7 @@ def assign(
         whose = ", ".join(to or ()) or "anyone"
         entry = audit_entry(campaign, "assign", topics=", ".join(topics or ()), to=whose)
         campaign.assign(topics or (), to or (), also=entry)
-        assigned = campaign.read(holdings.reserved_topics)
+        assigned = campaign.read(reservations.reserved_topics)
     if as_json:
         print_json({topic: sorted(people) for topic, people in assigned.items()})
         return

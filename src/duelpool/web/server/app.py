@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from duelpool.access.limits import RequestLimiter, TooMany
 from duelpool.access.sign_on_settings import SignOnSettings
+from duelpool.background import giving_way
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
@@ -132,10 +134,10 @@ async def _sweep_on(
     task = first
     while True:
         try:
-            await run_in_threadpool(task)
+            await run_in_threadpool(giving_way(task))
         except Exception as error:  # any error: without the sweeper, leases would never expire
             await run_in_threadpool(_tell_background, app, error)
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds * random.uniform(0.75, 1.25))  # the processes of a server take turns
         task = sweep
 
 

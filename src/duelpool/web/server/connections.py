@@ -116,7 +116,9 @@ class ServerConfig(Config):
         """Return what makes an event loop that accepts no more connections than the limits allow."""
         from duelpool.web.server.listening import ServingLoop
 
-        return lambda: ServingLoop(self.clients, count_repeats=self.log_config is not None)
+        return lambda: ServingLoop(
+            self.clients, count_repeats=self.log_config is not None, alone=self.workers == 1
+        )
 
 
 class Connection(HttpToolsProtocol):

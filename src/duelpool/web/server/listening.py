@@ -4,8 +4,10 @@ import asyncio
 import errno
 import logging
 import os
+import random
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +15,9 @@ from duelpool.web.server.connections import LEAVING_AT_MOST, Clients, logger
 from duelpool.web.server.repeats import RepeatsCounted
 
 SWEEP_SECONDS = 1.0
+ACCEPTED_AT_ONCE = 8
+WAIT_SECONDS = 0.0003  # for each connection that a process has, before it accepts another one
+WAIT_AT_MOST = 0.03
 FULL_SECONDS = 1.0  # how long a new connection waits for a place before it is refused
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\n"
@@ -137,20 +142,63 @@ def _refuse(connection: socket.socket) -> None:
 
 
 class ServingLoop(asyncio.SelectorEventLoop):
-    """The event loop of a server process: it listens within the limits, and cuts off slow clients."""
+    """The event loop of a server process: it listens within the limits, and cuts off slow clients.
 
-    def __init__(self, clients: Clients, *, count_repeats: bool = True) -> None:
+    Several processes accept from one socket, and the system mostly wakes the same one first. So a process waits a
+    moment for each connection that it has: those that have fewer come first.
+    """
+
+    def __init__(self, clients: Clients, *, count_repeats: bool = True, alone: bool = True) -> None:
         super().__init__()
         self._clients = clients
         self._repeats = RepeatsCounted()
         self._count_repeats = count_repeats
+        self._alone = alone
 
-    async def create_server(self, *given: Any, sock: socket.socket, **options: Any) -> asyncio.Server:  # type: ignore[override]
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol: Callable[[], asyncio.BaseProtocol],
+        *,
+        sock: socket.socket,
+        backlog: int = 100,
+        ssl: Any = None,
+    ) -> asyncio.Server:
         """Serve on a socket that is bound."""
         for name in ("uvicorn.error", "asyncio", logger.name) if self._count_repeats else ():
             logging.getLogger(name).addFilter(self._repeats)
         self._sweep()
-        return await super().create_server(*given, sock=Listener(self._clients, sock), **options)
+        listener = Listener(self._clients, sock)
+        server = await super().create_server(protocol, sock=listener, ssl=ssl, start_serving=False)
+        listener.listen(backlog)
+
+        def connect(accepted: socket.socket) -> None:
+            self.create_task(self.connect_accepted_socket(protocol, accepted, ssl=ssl))
+
+        self._listen(listener, connect)
+        return server
+
+    def _listen(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
+        if listener.fileno() >= 0:
+            self.add_reader(listener, self._knock, listener, connect)
+
+    def _knock(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
+        """Accept what waits, at once or after the processes that have fewer connections."""
+        self.remove_reader(listener)
+        if self._alone or not self._clients.open_connections:
+            self._accept(listener, connect)
+            return
+        wait = min(WAIT_AT_MOST, WAIT_SECONDS * self._clients.open_connections)
+        self.call_later(wait * random.uniform(0.75, 1.25), self._accept, listener, connect)
+
+    def _accept(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
+        if listener.fileno() < 0:  # closed meanwhile
+            return
+        with suppress(BlockingIOError, InterruptedError, ConnectionAbortedError):
+            for _ in range(ACCEPTED_AT_ONCE):
+                accepted = listener.accept()[0]
+                accepted.setblocking(False)
+                connect(accepted)
+        self._listen(listener, connect)
 
     def _sweep(self) -> None:
         self._clients.sweep()
