@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from duelpool.store import Store, leases, open_store, retractions
+from duelpool.store import Store, leases, open_store, overdue, retractions
 from duelpool.store.leases import Wanted
 from duelpool.testing.promises import ContractError
 from duelpool.testing.stores import STORE_CHECKS, Scene, audit
@@ -28,7 +28,7 @@ def test_store_keeps_the_contract(store: Store, check: Callable[[Store], None]) 
 
 def break_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair looks empty: only the database enforces the cap."""
-    monkeypatch.setattr(leases, "_slots", lambda *_, **__: set())
+    monkeypatch.setattr(leases, "_taken", lambda *_: set())
 
 
 def break_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def break_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases never expire."""
-    monkeypatch.setattr(leases, "expire", lambda tx: 0)
+    monkeypatch.setattr(overdue, "expire", lambda tx: 0)
 
 
 def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:

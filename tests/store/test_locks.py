@@ -52,7 +52,8 @@ def test_a_read_cannot_lock_rows(store: Store, how: str) -> None:
 def test_only_writes_have_a_lock() -> None:
     """Rows are locked by `Writing.lock`, which a `Reading` hasn't, or by a statement that only writes run.
 
-    Those are of `store/leases.py`, and the claim of a webhook's delivery, which is of no campaign.
+    Those are of `store/leases.py` and `store/overdue.py`, and the claim of a webhook's delivery, which is of no
+    campaign.
     """
     assert not hasattr(Reading, "lock")
     source = Path(duelpool.__file__).parent
@@ -61,7 +62,12 @@ def test_only_writes_have_a_lock() -> None:
         for path in source.rglob("*.py")
         if re.search(r"with_for_update|for update", path.read_text(encoding="utf-8"), re.IGNORECASE)
     }
-    assert places == {"store/transactions.py", "store/leases.py", "webhooks/sending.py"}
+    assert places == {
+        "store/transactions.py",
+        "store/leases.py",
+        "store/overdue.py",
+        "webhooks/sending.py",
+    }
 
 
 WAITS_FOR_ITS_TURN = """

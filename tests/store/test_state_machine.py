@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Answer, Outcome
-from duelpool.store import Store, Writing, leases, log, open_store, retractions, schema
+from duelpool.store import Store, Writing, leases, log, open_store, overdue, retractions, schema
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion, Wanted
 from duelpool.testing.stores import Scene, audit
 from support.stores import new_target
@@ -131,7 +131,7 @@ class StoreModel:
                 continue
             self.write(log.RETRACTION, "", refers=place)
             question = self.questions[self.log[place - 1][1]]
-            if question.state == "answered" and question.place == place:
+            if question.state in {"answered", "cannot-judge"} and question.place == place:
                 question.state = "retracted"
             retracted.append(place)
         return retracted
@@ -146,11 +146,13 @@ class StoreModel:
             if question.place != place:
                 continue  # its assessor has undone it
             if question.state == "retracted":
+                ended = ENDS_AS.get(self.log[place - 1][2] or Outcome.LEFT, "answered")
                 try:
-                    self.admit_late(name)
+                    if ended == "answered":
+                        self.admit_late(name)
                 except TooLate:
                     continue
-                question.state = "answered"
+                question.state = ended
             self.write(log.RESTORATION, "", refers=place)
             restored.append(place)
         return restored
@@ -251,7 +253,7 @@ class StoreMachine(RuleBasedStateMachine):
             if each.state == "leased" and each.expires < self.now
         ]
         self.both(
-            leases.expire,
+            overdue.expire,
             lambda: sum(self.model.end(name, "expired") for name in over),
         )
 

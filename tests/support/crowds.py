@@ -20,7 +20,7 @@ from pathlib import Path
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Answer, Outcome, Question, Topic
-from duelpool.store import Reading, Store, Writing, holdings, leases, log, open_store
+from duelpool.store import Reading, Store, Writing, holdings, leases, log, open_store, overdue
 from duelpool.store.leases import Wanted
 
 CAP = 3
@@ -94,7 +94,7 @@ def lease(store: Store, campaign: str, person: str, wanted: Sequence[Wanted]) ->
     ids = [uuid.uuid4().hex for _ in wanted]
 
     def work(tx: Writing) -> list[Question]:
-        leases.expire(tx)
+        overdue.expire(tx)
         return leases.lease(tx, wanted, ids, assessor=person, cap=CAP, seconds=LEASE_SECONDS)
 
     return store.of(campaign).write(work)

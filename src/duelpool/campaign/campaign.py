@@ -29,6 +29,7 @@ from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, reservations, retractions
 from duelpool.store.leases import Receipt
+from duelpool.store.overdue import expire
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
@@ -382,8 +383,7 @@ class Campaign:
         def work(tx: Writing) -> bool:
             over = holding.held(tx, besides).too_many()
             if over:
-                holding.let_expire(tx, over)
-                leases.expire(tx)
+                holding.expire_of(tx, over)
                 assignments.end_abandoned(tx, self.settings)
             return bool(over)
 
@@ -400,7 +400,7 @@ class Campaign:
 
     def sweep(self) -> int:
         """Free the slots of expired leases, and end the assignments without a live lease."""
-        freed = self.write(leases.expire)
+        freed = self.write(expire)
         for assignment in self.read(assignments.abandoned):
             give_way()  # each in a transaction of its own: others write meanwhile
             self.write(partial(assignments.end_abandoned, settings=self.settings, only=assignment))

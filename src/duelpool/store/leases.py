@@ -4,8 +4,9 @@ A pair has as many slots as its cap. A live question holds one of them: it is le
 answer that counts. Ending a question without a usable answer frees its slot in the same transaction.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Row, bindparam, func, select, text, update
@@ -78,32 +79,6 @@ _SETTLE = Statement(
 )
 _PLACE = update(schema.question).where(_COLUMNS.id == bindparam("placed")).values(place=bindparam("at"))
 _ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:campaign, 0))")
-_OVERDUE = Statement(
-    lambda _: (
-        select(_COLUMNS.id)
-        .where(
-            _COLUMNS.campaign == bindparam("of"),
-            _COLUMNS.state == LEASED,
-            _COLUMNS.expires < bindparam("now"),
-        )
-        .limit(1)
-    )
-)
-_EXPIRE = (
-    update(schema.question)
-    .where(
-        _COLUMNS.id.in_(
-            select(_COLUMNS.id)
-            .where(
-                _COLUMNS.campaign == bindparam("of"),
-                _COLUMNS.state == LEASED,
-                _COLUMNS.expires < bindparam("now"),
-            )
-            .with_for_update(skip_locked=True)
-        )
-    )
-    .values(state=EXPIRED, live=None)
-)
 
 
 class UnknownQuestion(DuelpoolError):
@@ -166,18 +141,6 @@ class Receipt:
     late: bool = field(default=False, compare=False)
 
 
-def expire(tx: Writing) -> int:
-    """Free the slots of expired leases, except those that another transaction has locked; return how many."""
-    if not any_overdue(tx):  # mostly none has: a statement of the hot path tells
-        return 0
-    return int(tx.connection.execute(_EXPIRE, {"of": tx.campaign, "now": tx.now}).rowcount)
-
-
-def any_overdue(tx: Reading) -> bool:
-    """Return whether a lease has expired."""
-    return bool(_OVERDUE.run(tx.connection, {"of": tx.campaign, "now": tx.now}))
-
-
 def lease(
     tx: Writing,
     wanted: Sequence[Wanted],
@@ -188,47 +151,75 @@ def lease(
     seconds: float,
     at_most: int | None = None,
     assignment: str | None = None,
+    places: Sequence[int] = (),
 ) -> list[Question]:
-    """Lease questions to an assessor, in order, until `at_most` are granted.
+    """Lease questions to an assessor, in order, until `at_most` are granted; they get these places.
 
     Skips pairs at their cap, and pairs that this assessor holds, has answered or could not judge.
     """
-    granted: list[Question] = []
-    if tx.connection.dialect.name == "postgresql" and len(wanted) > 1 and at_most != 1:
+    most = len(wanted) if at_most is None else at_most
+    if tx.connection.dialect.name == "postgresql" and len(wanted) > 1 and most > 1:
         # Two assessors who take the same pairs in different orders would deadlock.
         tx.connection.execute(_ONE_AT_A_TIME, {"campaign": tx.campaign})
-    for want, question_id in zip(wanted, ids, strict=True):
-        if at_most is not None and len(granted) >= at_most:
-            break
-        slots = _slots(tx, want, assessor)
-        if slots is None:
-            continue
-        for slot in _free(slots, want.most or cap) if want.takes_slot else [None]:
-            row = {
-                "id": question_id,
-                "campaign": tx.campaign,
-                "slot": slot,
-                "assessor": assessor,
-                "assignment": assignment,
-                "place": len(granted),
-                "asked": tx.now,
-                "expires": tx.now + seconds,
-            }
-            if _insert(tx, want, row):
-                granted.append(_question(want, question_id, assessor, tx.now + seconds))
-                break
+    granted: list[Question] = []
+    tried: set[tuple[str, int | None]] = set()
+    waiting = list(zip(wanted, ids, strict=True))
+    expires = tx.now + seconds
+    held = {"assessor": assessor, "assignment": assignment, "asked": tx.now, "expires": expires}
+    while waiting and len(granted) < most:
+        missing = most - len(granted)
+        block, waiting = waiting[:missing], waiting[missing:]
+        free = _free_ones(tx, block, assessor, cap, tried)
+        rows = [{"id": name, "slot": slot, **held, **_columns(tx, want)} for want, name, slot in free]
+        for number, row in enumerate(rows, len(granted)):
+            row["place"] = places[number] if places else number
+        # By the returned id, not by a row count, which PostgreSQL's driver doesn't keep for inserts.
+        stored = {found[0].id for found in _LEASE.each(tx.connection, rows) if found}
+        granted += [_question(want, name, assessor, expires) for want, name, _ in free if name in stored]
+        if len(stored) < len(free):  # others have just taken a slot: the unique keys decide
+            lost = [each for each in free if each[1] not in stored]
+            tried |= {(name, slot) for _, name, slot in lost}
+            waiting = [(want, name) for want, name, _ in lost] + waiting
+            for at, each in enumerate(granted):
+                place = places[at] if places else at
+                tx.connection.execute(_PLACE, {"placed": each.id, "at": place})
     return granted
 
 
-def _slots(tx: Reading, want: Wanted, assessor: str, besides: str = "") -> set[int] | None:
-    """Return the taken slots, or None when the assessor must not get the pair.
+def _free_ones(
+    tx: Reading,
+    wanted: Sequence[tuple[Wanted, str]],
+    assessor: str,
+    cap: int,
+    tried: Collection[tuple[str, int | None]],
+) -> list[tuple[Wanted, str, int | None]]:
+    """Return the questions that the assessor may get, each with a free slot, or None where it needs none."""
+    found = _PAIR_QUESTIONS.each(tx.connection, [_pair(tx, want) for want, _ in wanted])
+    free: list[tuple[Wanted, str, int | None]] = []
+    for (want, name), rows in zip(wanted, found, strict=True):
+        taken = _taken(rows, want, assessor)
+        if taken is not None:
+            slots: Iterable[int | None] = _free(taken, want.most or cap) if want.takes_slot else (None,)
+            untried = ((want, name, slot) for slot in slots if (name, slot) not in tried)
+            free += islice(untried, 1)
+    return free
 
-    The question `besides` is not counted.
-    """
+
+def _pair(tx: Reading, want: Wanted, besides: str = "") -> dict[str, str]:
     a, b = want.key
+    return {
+        "campaign": tx.campaign,
+        "topic": want.topic,
+        "criterion": want.criterion,
+        "a": a,
+        "b": b,
+        "besides": besides,
+    }
+
+
+def _taken(rows: Iterable[Any], want: Wanted, assessor: str) -> set[int] | None:
+    """Return the taken slots of a pair by its questions, or None when the assessor must not get it."""
     taken: set[int] = set()
-    pair = {"campaign": tx.campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
-    rows = _PAIR_QUESTIONS.run(tx.connection, {**pair, "besides": besides})
     for slot, holder, state, live, occasion in rows:
         if holder == assessor and occasion == want.occasion and (live or state == CANNOT_JUDGE):
             return None
@@ -243,10 +234,10 @@ def _free(taken: Collection[int], cap: int) -> Iterator[int]:
         yield from (slot for slot in range(1, cap + 1) if slot not in taken)
 
 
-def _insert(tx: Writing, want: Wanted, row: Mapping[str, Any]) -> bool:
-    """Insert the question unless another assessor has just taken the slot: the unique keys decide."""
+def _columns(tx: Reading, want: Wanted) -> dict[str, Any]:
     a, b = want.key
-    columns = {
+    return {
+        "campaign": tx.campaign,
         "topic": want.topic,
         "criterion": want.criterion,
         "stage": want.stage,
@@ -263,8 +254,6 @@ def _insert(tx: Writing, want: Wanted, row: Mapping[str, Any]) -> bool:
         "occasion": want.occasion,
         "source": ASKED if want.occasion == 1 else REPEATED,
     }
-    # By the returned id, not by a row count, which PostgreSQL's driver doesn't keep for inserts.
-    return bool(_LEASE.run(tx.connection, {**row, **columns}))
 
 
 def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
@@ -417,7 +406,7 @@ def slot_for_late(tx: Reading, row: Row[Any], cap: int) -> int | None:
         test_pair=row.test_pair,
         occasion=row.occasion,
     )
-    slots = _slots(tx, want, row.assessor, besides=row.id)
+    slots = _taken(_PAIR_QUESTIONS.run(tx.connection, _pair(tx, want, besides=row.id)), want, row.assessor)
     if slots is not None and (row.test_pair is not None or row.source == REPEATED):
         return None
     free = None if slots is None else next(_free(slots, cap), None)
@@ -453,13 +442,6 @@ def return_questions(tx: Writing, question_ids: Collection[str], state: str = RE
         .values(state=state, live=None)
     )
     return int(done.rowcount)
-
-
-def set_places(tx: Writing, question_ids: Sequence[str]) -> None:
-    """Number the questions of an assignment in this order, from 0."""
-    places = [{"placed": each, "at": at} for at, each in enumerate(question_ids)]
-    if places:
-        tx.connection.execute(_PLACE, places)
 
 
 def extend(tx: Writing, row: Row[Any], *, seconds: float) -> float:

@@ -102,6 +102,26 @@ class Statement:
             make = compiled.row = namedtuple("Row", [column[0] for column in cursor.description])
         return [make(*row) for row in rows]
 
+    def each(self, connection: Connection, many: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+        """Run the statement once for each of these values and return the rows of each, in about one round trip."""
+        if connection.dialect.name == "sqlite" or len(many) < 2:  # there SQLite has no round trips
+            return [self.run(connection, values) for values in many]
+        compiled = self._compiled[connection.dialect.name]
+        driver: Any = connection.connection.dbapi_connection
+        found: list[list[Any]] = []
+        try:
+            cursor = _cursor(connection, driver)
+            cursor.executemany(
+                compiled.text, [{**compiled.fixed, **values} for values in many], returning=True
+            )
+            make = compiled.row = compiled.row or namedtuple("Row", [each[0] for each in cursor.description])
+            while True:
+                found.append([make(*row) for row in cursor.fetchall()])
+                if not cursor.nextset():
+                    return found
+        except _errors(connection) as error:
+            raise _sqlalchemy_error(connection, compiled.text, {}, error) from error
+
     def tuples(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Run the statement and return its rows as plain tuples."""
         return self._fetch(connection, self._compiled[connection.dialect.name], values)[0]

@@ -17,7 +17,7 @@ from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.campaign.work import participants
 from duelpool.campaign.work.participants import Step
 from duelpool.records import Answer, Kind, Outcome, Passage, Pool
-from duelpool.store import Reading, Writing, holdings, leases, log, open_store, schema
+from duelpool.store import Reading, Writing, holdings, leases, log, open_store, overdue, schema
 from duelpool.store.statements import Statement
 from duelpool.web.judging import routes
 from duelpool.web.judging.flow import TRIES_OF_OWN
@@ -499,7 +499,7 @@ def test_a_late_answer_is_taken_if_a_slot_is_free(target: str) -> None:
         person = Person(app)
         question, *others = person.work()["questions"]
         _let_run_out(app)
-        app.state.campaigns.flow(person.campaign).campaign.write(leases.expire)
+        app.state.campaigns.flow(person.campaign).campaign.write(overdue.expire)
         got = person.answer(question, "left").json()
         assert got["saved"]["late"]
         assert got["progress"] == {"done": 1, "of": 13}

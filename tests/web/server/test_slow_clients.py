@@ -17,6 +17,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from duelpool.web.server import listening
 from duelpool.web.server.connections import (
     HEAD_BYTES,
     PIPELINED,
@@ -273,7 +274,11 @@ def accepting(bound: socket.socket, clients: Clients) -> Iterator[None]:
         loop.close()
 
 
-def test_a_process_with_fewer_connections_accepts_first(lines: ExitStack) -> None:
+def test_a_process_with_fewer_connections_accepts_first(
+    lines: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "WAIT_AT_MOST", 0.5)  # longer than a busy machine takes
+    monkeypatch.setattr(listening, "WAIT_SECONDS", 0.01)
     bound = lines.enter_context(socket.create_server(("127.0.0.1", 0)))
     crowded, empty = (Clients(ClientLimits(), "127.0.0.1") for _ in range(2))
     crowded.open_connections = 60

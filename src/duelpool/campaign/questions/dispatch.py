@@ -17,7 +17,7 @@ from duelpool.campaign.work.assignments import Assignment, TooFew
 from duelpool.deciders import Asked, Draw
 from duelpool.records import Question
 from duelpool.seeds import rng_for
-from duelpool.store import CampaignStore, Reading, Writing, leases
+from duelpool.store import CampaignStore, Reading, Writing, leases, overdue
 from duelpool.store.leases import Wanted
 
 _RESERVE = 6  # questions chosen beyond those needed, for others may lease some first
@@ -128,13 +128,14 @@ class Dispatch:
         if not picked:
             return None
         tests, again = self._proposals.tests(assessor, rng), self._repeats(assessor)
+        expire = outstanding.any_overdue
         order = rng.permutation(self._settings.targets + len(tests) + len(again)).tolist()
         if len(picked) == enough:  # there may be more, should others lease many of these first
             try:
-                return self._open(assessor, picked, tests, again, order, short=False)
+                return self._open(assessor, picked, tests, again, order, short=False, expire=expire)
             except TooFew:
                 picked += drawn
-        return self._open(assessor, picked, tests, again, order, short=True)
+        return self._open(assessor, picked, tests, again, order, short=True, expire=expire)
 
     def _draw(self, heads: Mapping[str, int], outstanding: Outstanding, draw: Draw) -> Iterator[Asked]:
         """Yield questions that a decider draws, what the person has skipped last."""
@@ -151,6 +152,7 @@ class Dispatch:
         order: Sequence[int],
         *,
         short: bool,
+        expire: bool,
     ) -> Assignment | None:
         chosen = [self._want(each, assessor) for each in picked]
 
@@ -158,7 +160,8 @@ class Dispatch:
             held = assignments.find_open(tx, assessor)
             if held is not None:  # opened by another process, for a second tab
                 return held
-            leases.expire(tx)
+            if expire:
+                overdue.expire(tx)
             if not assignments.affordable(tx, self._settings):
                 return None
             return assignments.open_new(
@@ -190,9 +193,9 @@ class Dispatch:
         return [want for want in due if topics is None or want.topic in topics]
 
     def _free_overdue(self) -> int:
-        if not self._store.read(leases.any_overdue):
+        if not self._store.read(overdue.any_overdue):
             return 0
-        return self._store.write(leases.expire)
+        return self._store.write(overdue.expire)
 
     def _lease(self, wanted: Sequence[Wanted], assessor: str, *, expire: bool = True) -> Question | None:
         if not wanted:
@@ -201,7 +204,7 @@ class Dispatch:
 
         def work(tx: Writing) -> list[Question]:
             if expire:
-                leases.expire(tx)
+                overdue.expire(tx)
             return leases.lease(
                 tx,
                 wanted,

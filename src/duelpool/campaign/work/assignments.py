@@ -141,29 +141,36 @@ def open_new(
         {"id": assignment, "campaign": tx.campaign, "assessor": assessor, "questions": 0, "created": tx.now},
     )
 
-    def lease(wanted: Sequence[Wanted], at_most: int) -> list[Question]:
-        return leases.lease(
-            tx,
-            wanted,
-            [secrets.token_hex(8) for _ in wanted],
-            assessor=assessor,
-            cap=settings.slots,
-            seconds=settings.lease_seconds,
-            at_most=at_most,
-            assignment=assignment,
+    places = [0] * len(order)
+    for place, at in enumerate(order):
+        places[at] = place
+    granted: list[Question] = []
+
+    def lease(wanted: Sequence[Wanted], at_most: int) -> None:
+        granted.extend(
+            leases.lease(
+                tx,
+                wanted,
+                [secrets.token_hex(8) for _ in wanted],
+                assessor=assessor,
+                cap=settings.slots,
+                seconds=settings.lease_seconds,
+                at_most=at_most,
+                assignment=assignment,
+                places=places[len(granted) :],
+            )
         )
 
-    targets = lease(chosen, settings.targets)
-    lacking = len(targets) < settings.targets
+    lease(chosen, settings.targets)
+    lacking = len(granted) < settings.targets
     if lacking and not short:
         raise TooFew
-    if not targets:
+    if not granted:
         tx.connection.execute(delete(schema.assignment).where(schema.assignment.c.id == assignment))
         return None
-    granted = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
-    granted += lease(again, len(again))
+    lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))
+    lease(again, len(again))
     mixed = [granted[at] for at in order if at < len(granted)]
-    leases.set_places(tx, [question.id for question in mixed])
     _SET_QUESTIONS.run(tx.connection, {"assignment": assignment, "count": len(mixed)})
     return Assignment(assignment, assessor, tuple(mixed))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, select, update
 
-from duelpool.store import Reading, Writing, leases, log, schema
+from duelpool.store import Reading, Writing, leases, log, overdue, schema
 
 IDLE_SECONDS = 600.0  # without an answer; reading a pair takes people seconds to a few minutes
 IDLE_SHARE = 0.5  # of all questions that people hold
@@ -81,7 +81,7 @@ def held(tx: Reading, besides: str = "") -> HeldWork:
     )
 
 
-def let_expire(tx: Writing, people: Sequence[str]) -> None:
+def expire_of(tx: Writing, people: Sequence[str]) -> None:
     """Let the leases of these people expire now; a late answer counts while its pair has a free slot."""
     questions = schema.question.c
     tx.connection.execute(
@@ -93,3 +93,4 @@ def let_expire(tx: Writing, people: Sequence[str]) -> None:
         )
         .values(expires=tx.now - 1.0)
     )
+    overdue.expire(tx)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Answer, Judgment, Outcome, Question, Topic
-from duelpool.store import Store, Writing, holdings, imports, leases, log, retractions
+from duelpool.store import Store, Writing, holdings, imports, leases, log, overdue, retractions
 from duelpool.store.leases import Receipt, Wanted
 from duelpool.testing.promises import ContractError, require
 from duelpool.testing.stores.audit import audit
@@ -112,7 +112,7 @@ class Scene:
 
     def expire(self, later: float = LONG) -> int:
         """Expire the leases that end within `later` seconds."""
-        return self.store.of(self.campaign).write(lambda tx: leases.expire(tx.at(tx.now + later)))
+        return self.store.of(self.campaign).write(lambda tx: overdue.expire(tx.at(tx.now + later)))
 
     def retract(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Retract lines."""
