@@ -4,6 +4,7 @@
 transaction: what it returns is stored, and one that raises has changed nothing.
 """
 
+import random
 import secrets
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,6 +36,7 @@ AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
 """What is written in the same transaction as a manager's step, such as the audit log."""
 T = TypeVar("T")
+ENDED_AT_ONCE = 4  # abandoned assignments
 ARRIVING_AT_MOST = 40
 """How many people at once wait in a process for a new assignment: others ask again, and leave threads to answers."""
 
@@ -401,9 +403,11 @@ class Campaign:
     def sweep(self) -> int:
         """Free the slots of expired leases, and end the assignments without a live lease."""
         freed = self.write(expire)
-        for assignment in self.read(assignments.abandoned):
-            give_way()  # each in a transaction of its own: others write meanwhile
-            self.write(partial(assignments.end_abandoned, settings=self.settings, only=assignment))
+        while waiting := list(self.read(assignments.abandoned)):
+            # A few at a time, in any order, for other processes do the same; and each in a transaction of its own.
+            for assignment in random.sample(waiting, min(ENDED_AT_ONCE, len(waiting))):
+                give_way()
+                self.write(partial(assignments.end_abandoned, settings=self.settings, only=assignment))
         return freed
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
