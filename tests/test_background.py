@@ -67,8 +67,8 @@ def test_what_a_server_does_every_few_seconds_gives_way() -> None:
         if len(seen) == 2:
             raise asyncio.CancelledError
 
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(_sweep_on(FastAPI(), task, task, 0.0))
+    with ThreadPoolExecutor(1) as pool, pytest.raises(asyncio.CancelledError):  # which has no event loop yet
+        pool.submit(lambda: asyncio.run(_sweep_on(FastAPI(), task, task, 0.0))).result()
     assert seen == [True, True]
 
 

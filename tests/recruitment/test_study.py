@@ -133,6 +133,7 @@ def is_settled(home: House, study: Study) -> None:
     assert len(fake.paid_calls) == len(set(fake.paid_calls)) == 1
 
 
+@pytest.mark.long
 def test_a_whole_study_adds_up_to_the_cent(home: House) -> None:
     study = taken_part(home)
     is_planned_first(home, study)

@@ -139,6 +139,7 @@ def test_a_row_without_marks_has_no_strip() -> None:
     assert strips({}, 1.0) == {}
 
 
+@pytest.mark.long
 def test_the_report_draws_without_matplotlib() -> None:
     code = "import sys, duelpool.campaign_report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

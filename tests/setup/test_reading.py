@@ -35,6 +35,7 @@ def test_uploads_are_read_as_files_are(tmp_path: Path) -> None:
     assert read_uploads(files, ENOUGH) == read_files(files)
 
 
+@pytest.mark.long
 def test_error_of_an_upload_names_its_line(tmp_path: Path) -> None:
     path = many_passages(tmp_path / "texts.tsv", 2 * AT_ONCE)
     with Path(path).open("a") as file:

@@ -18,6 +18,7 @@ def test_the_fuzz_knows_every_route(tmp_path: Path) -> None:
         assert sorted(RECIPES) == sorted(routes_of(app))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_no_request_breaks_the_server(back_end: str, tmp_path: Path) -> None:
     fuzz = Fuzz(back_end, 7, tmp_path)

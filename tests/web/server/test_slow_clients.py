@@ -260,9 +260,9 @@ def accepting(bound: socket.socket, clients: Clients) -> Iterator[None]:
     """Accept connections as one process of several, in a thread."""
     loop = ServingLoop(clients, count_repeats=False, alone=False)
     own = socket.fromfd(bound.fileno(), bound.family, bound.type)
-    server = loop.run_until_complete(loop.create_server(asyncio.Protocol, sock=own))
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
+    server = asyncio.run_coroutine_threadsafe(loop.create_server(asyncio.Protocol, sock=own), loop).result()
     before = clients.open_connections
     try:
         yield
