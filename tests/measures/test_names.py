@@ -1,5 +1,6 @@
 """The names of measures: their text forms parse back, trec_eval's too; wrong ones are explained."""
 
+import ast
 import builtins
 from typing import Any
 
@@ -32,6 +33,7 @@ from duelpool.measures import (
     ppref,
     wpref,
 )
+from duelpool.measures.grammar import name_and_parameters
 from duelpool.records import Judgment, Outcome
 from duelpool.testing import measure_contract
 
@@ -145,3 +147,18 @@ def test_without_ir_measures_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_every_measure_has_a_name_in_plain_words(name: str) -> None:
     assert MEASURES[name].title
+
+
+def test_a_name_is_read_again_where_python_confuses_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[str] = []
+    parse = ast.parse
+
+    def at_first_confused(text: str, mode: str) -> ast.AST:
+        tries.append(text)
+        if len(tries) < 3:
+            raise SystemError("AST constructor recursion depth mismatch")
+        return parse(text, mode=mode)
+
+    monkeypatch.setattr("duelpool.measures.grammar.ast.parse", at_first_confused)
+    assert name_and_parameters("nDCG(cutoffs=977)@10") == ("nDCG", {"cutoffs": 977, "cutoff": 10})
+    assert len(tries) == 3

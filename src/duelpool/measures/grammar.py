@@ -1,16 +1,32 @@
 """The grammar that names with parameters share: `nDCG@10`, `Compat(p=0.8)`, `P(rel=2)@5`."""
 
 import ast
+from contextlib import suppress
+from functools import lru_cache
 
 from duelpool.errors import BadParameter
+
+_TRIES = 9
 
 
 def name_and_parameters(text: str, what: str = "measure") -> tuple[str, dict[str, object]]:
     """Return the name that a text begins with, and its parameters; a number after '@' is the cutoff."""
     try:
-        return _parts(ast.parse(text.strip(), mode="eval").body, text, what)
+        return _parts(_tree(text.strip()), text, what)
     except SyntaxError:
         raise _unreadable(text, what) from None
+
+
+@lru_cache(maxsize=1024)
+def _tree(text: str) -> ast.expr:
+    """Return the tree of an expression.
+
+    Python 3.11 counts the depth of trees for all threads together, and raises SystemError where two are made at once.
+    """
+    for _ in range(_TRIES):
+        with suppress(SystemError):
+            return ast.parse(text, mode="eval").body
+    return ast.parse(text, mode="eval").body
 
 
 def _parts(node: ast.expr, text: str, what: str) -> tuple[str, dict[str, object]]:
