@@ -106,7 +106,7 @@ test-all: lint $(VENV)/.complete browser  ## the slow tests too, and what all of
 # since schemathesis asks for a newer one than it needs.
 LOWEST := build/lowest$(VENV:.venv%=%)
 UV = $(TOOLS)/$(PROGRAMS)/uv pip
-EXTRAS := --extra postgres --extra cluster --extra sso --extra testing
+EXTRAS := --extra postgres --extra cluster --extra fast --extra sso --extra testing
 $(LOWEST)/.ready: pyproject.toml reproduce/pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
 	@echo "Setting up the lowest versions in $(LOWEST) ..."
 	@$(TOOLS)/$(PROGRAMS)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)

@@ -21,6 +21,7 @@ GROUND = (
     "plugins",
     "seeds",
     "arrays",
+    "compiling",
     "background",
     "shares",
     "frames",
@@ -34,6 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "plugins": ("errors",),
     "seeds": (),
     "arrays": (),
+    "compiling": (),
     "background": (),
     "shares": ("arrays",),
     "frames": ("errors",),
@@ -282,7 +284,7 @@ def test_every_module_imports_without_extras() -> None:
     ]
     optional = (
         *("ir_measures", "pytrec_eval", "hypothesis", "pytest", "psycopg", "distributed", "openai"),
-        *("ir_datasets", "datasets", "pyterrier", "autojudge_base", "anywidget", "traitlets"),
+        *("ir_datasets", "datasets", "pyterrier", "autojudge_base", "anywidget", "traitlets", "numba"),
     )
     posix = ("fcntl", "resource")
     code = (

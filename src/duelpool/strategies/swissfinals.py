@@ -75,7 +75,7 @@ class SwissFinals:
     """
 
     name: ClassVar[str] = "swissfinals"
-    version: ClassVar[int] = 4  # 4: by default never more judgments than every pair once
+    version: ClassVar[int] = 5  # 5: the evidence of sharp orders isn't too low
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"

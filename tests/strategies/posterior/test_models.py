@@ -7,10 +7,13 @@ import pytest
 import scipy
 
 from duelpool.arrays import Floats
+from duelpool.compiling import compiled
+from duelpool.strategies.posterior import moves
 from duelpool.strategies.posterior.coins import coin_components
 from duelpool.strategies.posterior.games import GameTable, pair_log_likelihood, places_of
 from duelpool.strategies.posterior.leaders import leader_sets
-from duelpool.strategies.posterior.one_order import ACCURACIES, OrderSums, moved_orders
+from duelpool.strategies.posterior.moves import moved_orders
+from duelpool.strategies.posterior.one_order import ACCURACIES, OrderSums
 from duelpool.strategies.posterior.strengths import StrengthModel
 from duelpool.strategies.posterior.stubborn import STUBBORNNESS, StubbornPairs
 
@@ -145,3 +148,25 @@ def test_a_stubborn_pair_follows_its_own_answers() -> None:
     score, behind = StubbornPairs(games, 0.5).drawn(np.tile([0, 1], (500, 1)), 0.75, np.random.default_rng(0))
     assert (score[:, 1] > score[:, 0]).mean() > 0.9
     assert (behind.min(axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("groups", "size", "window", "depth"),
+    [(1, 40, 25, None), (3, 40, 16, 32), (2, 9, 25, None), (2, 30, 8, 7)],
+)
+def test_compiled_moves_are_the_plain_ones_to_the_last_bit(
+    monkeypatch: pytest.MonkeyPatch, groups: int, size: int, window: int, depth: int | None
+) -> None:
+    rng = np.random.default_rng(4)
+    orders = np.array([[rng.permutation(size) for _ in range(12)] for _ in range(groups)])
+    half = rng.normal(size=(groups, size, size)).astype(np.float32) * 8  # beyond what one move may weigh, too
+    leads = half - half.transpose(0, 2, 1)
+    found = []
+    for found_by in (compiled, lambda _: None):
+        assert found_by is not compiled or compiled(moves.swept), "Numba is among what the tests need."
+        monkeypatch.setattr(moves, "compiled", found_by)
+        chances = np.random.default_rng(5)
+        found.append((moved_orders(orders, leads, 5, chances, window=window, depth=depth), chances.random()))
+    assert (found[0][0] == found[1][0]).all()
+    assert found[0][1] == found[1][1]
+    assert (found[0][0] != orders).any()

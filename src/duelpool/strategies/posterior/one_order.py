@@ -17,7 +17,6 @@ next by integrating the mean gain in log likelihood.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +24,6 @@ import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from duelpool.arrays import Floats, Indices
-from duelpool.background import give_way
 from duelpool.strategies.posterior.games import (
     Component,
     GameTable,
@@ -37,13 +35,14 @@ from duelpool.strategies.posterior.games import (
     ranks_of,
     systematic,
 )
+from duelpool.strategies.posterior.moves import moved_orders
 from duelpool.strategies.posterior.stubborn import STUBBORNNESS, StubbornPairs
 
 ORDER = "one order"
 ACCURACIES: tuple[float, ...] = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 FAINT = 0.58
 BUILT = (
-    3  # so many accuracies are estimated by sequential Monte Carlo, the others from there; in large pools one
+    2  # so many accuracies are estimated by sequential Monte Carlo, the others from there; in large pools one
 )
 MOST_DENSE = 300  # items; beyond, products with the matrix of leads are sparse
 RESAMPLE_EVERY = 4
@@ -258,57 +257,3 @@ def _beyond(slope: Singles, leads: Singles, sparse: Sequence[Matrix]) -> Singles
     return np.concatenate(
         [np.asarray((lead @ own.T).T, dtype=np.float32) for lead, own in zip(sparse, by_group, strict=True)]
     )
-
-
-def moved_orders(
-    orders: Indices,
-    leads: Singles,
-    sweeps: int,
-    chances: np.random.Generator,
-    *,
-    window: int,
-    depth: int | None = None,
-) -> Indices:
-    """Return orders after sweeps in which items change their place within a window, by their posterior.
-
-    The orders of each group follow its own leads: `leads[g, a, b]` is the log ratio of "a above b" to "b above a". With
-    `depth` only items at the first places move.
-    """
-    groups, particles, size = orders.shape
-    depth = size if depth is None else depth
-    width = min(window, depth)
-    rows = groups * particles
-    orders = orders.reshape(rows, size).copy()
-    flat = leads.ravel()
-    base = (np.arange(groups).repeat(particles) * size * size)[:, None, None]
-    others, insertions = _insertions(width)
-    for sweep in range(sweeps):
-        give_way()
-        marks = chances.random((width, rows, max(1, depth // width), 1))
-        for turn, at in enumerate(chances.permutation(width).tolist()):
-            start = (width // 2) * ((turn + sweep) % 2)
-            count = (depth - start) // width
-            if not count:
-                start, count = 0, depth // width
-            part = slice(start, start + count * width)
-            span = orders[:, part].reshape(rows, count, width)
-            weight = np.zeros((rows, count, width))
-            rest = span.take(others[at], axis=2)
-            rest += span[:, :, at : at + 1] * size + base
-            np.cumsum(flat.take(rest), axis=2, out=weight[:, :, 1:])
-            np.subtract(weight.min(axis=2, keepdims=True), weight, out=weight)
-            ladder = np.exp(weight, out=weight).cumsum(axis=2)
-            slot = (ladder <= marks[turn, :, :count] * ladder[:, :, -1:]).sum(axis=2)
-            taken = insertions[at].take(np.minimum(slot, width - 1), axis=0)
-            taken += np.arange(0, rows * count * width, width).reshape(rows, count, 1)
-            orders[:, part] = span.ravel().take(taken).reshape(rows, count * width)
-    return orders.reshape(groups, particles, size)
-
-
-@lru_cache(maxsize=8)
-def _insertions(width: int) -> tuple[Indices, Indices]:
-    """Return for each place of a window the others, and for each two places the order after a move between them."""
-    places = np.arange(width)
-    others = np.array([np.delete(places, at) for at in places]).reshape(width, width - 1)
-    moves = np.array([[np.insert(others[at], to, at) for to in places] for at in places])
-    return others.astype(np.intp), moves.astype(np.intp)

@@ -22,7 +22,7 @@ LARGEST_STEP = 2.0
 WORTH = 7.0  # nats below the best spread at which the evidence isn't corrected
 DRAWS = 96
 NEARER = (
-    0.6  # how far orders to set out from lie from the likeliest one, as a share of what the strengths say
+    0.8  # how far orders to set out from lie from the likeliest one, as a share of what the strengths say
 )
 
 
