@@ -181,11 +181,14 @@ def test_the_public_votes_give_many_near_ties() -> None:
 def test_three_standard_errors_beyond_a_bar_are_forgiven(
     value: float | None, least: bool, verdict: str, missed: bool
 ) -> None:
-    check = BarCheck("p", "f", value, 0.10, 0.01, least=least, why="for a reason")
+    check = BarCheck("p", "f", value, 0.10, 0.01, least=least, why="" if missed else "for a reason")
     assert (check.verdict, check.missed) == (verdict, missed)
     figure = check.measured()
     assert figure.verdict == (NOT_TO_BE_HAD if value is None else MISSED if missed else KEPT)
     assert figure.explained is not missed
+    assert (
+        replace(check, why="for a reason").measured().explained
+    )  # a missed bar needs one, as a paper's figure does
 
 
 BLIND = Certainty(by_chance=True)

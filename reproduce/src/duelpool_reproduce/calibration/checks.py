@@ -22,6 +22,11 @@ CHANCES: Mapping[str, str] = {"best": "best", "top_five": "top 5", "near_best": 
 """The chances that are held to bars, and their names in the tables."""
 NOT_STATED = "The strategy states no such chance."
 NEVER_STOPPED = "No trial stopped."
+NEVER_RIGHT = "Where judges flip coins, the few campaigns that stop are wrong."
+SELDOM_SURE: Mapping[str, str] = {
+    "B": "With 7 judgments an item the answers also fit one order of all items, by which the first is less sure."
+}
+"""Why fewer campaigns stop on a problem than its bar asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class BarCheck:
             self.value,
             ends,
             self.error,
-            why=self.why if self.value is None else "",
+            why=self.why,
             kind="bar",
             whole=1.0,
         )
@@ -133,7 +138,10 @@ def checks_of_stops(results: Mapping[str, SimulationResult]) -> tuple[BarCheck, 
         if (least := LEAST_STOPPED.get(name)) is not None:
             share = len(early) / result.trials
             error = share_error(share, least, result.trials)
-            checks.append(BarCheck(name, "stopped within 7 an item", share, least, error, least=True))
+            why = SELDOM_SURE.get(name, "") if share < least else ""
+            checks.append(
+                BarCheck(name, "stopped within 7 an item", share, least, error, least=True, why=why)
+            )
     if results:
         early = tuple(trial for result in results.values() for trial in result.stopped)
         checks.append(_right_when_stopped(POOLED, early))
@@ -145,7 +153,8 @@ def _right_when_stopped(name: str, early: tuple[Trial, ...]) -> BarCheck:
     if not early:
         return BarCheck(name, figure, None, bar, least=True, why=NEVER_STOPPED)
     right = sum(trial.hits > 0 for trial in early) / len(early)
-    return BarCheck(name, figure, right, bar, share_error(right, bar, len(early)), least=True)
+    why = NEVER_RIGHT if name in LEAST_REFUSED and right < bar else ""
+    return BarCheck(name, figure, right, bar, share_error(right, bar, len(early)), least=True, why=why)
 
 
 def within_goal(checks: Iterable[BarCheck]) -> tuple[int, int]:

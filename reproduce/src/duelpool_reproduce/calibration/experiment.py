@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIALS = 1000
-STOPPING_SHARE = 0.2  # of the trials: one that may stop computes its confidence after every round
+STOPPING_SHARE = 0.1  # of the trials: one that may stop computes its confidence after every round
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,11 @@ class CalibrationReport:
             "coin flips refused in at least 0.85; where the best can be found, few refusals and little modesty; when "
             f"stopped, right in at least {LEAST_RIGHT_WHEN_STOPPED:.2f}. reached: within 3 standard errors beyond the "
             "bar.",
+            *(
+                f"{each.name}: {each.trials(self.trials)} trials and {_stopping_trials(each.trials(self.trials))}."
+                for each in problems(self.seed)
+                if each.share < 1 and each.name in self.whole
+            ),
             "coins 0.5: an order that no answer shows (q = 0.500001). near-ties: strengths drawn from those fitted to "
             "real votes. drawn: settings from a generator, by the seed; another seed gives other problems.",
             *(f"drawn: {shape}: {about.words}." for shape, about in SHAPES.items() if self._ran(shape)),
@@ -278,7 +283,8 @@ def calibration(
         if problem.file is not None and (data is None or not (data / problem.file).is_file()):
             left_out.append(problem.name)
             continue
-        runs = ((STRATEGY, trials, whole), (STOPPING, _stopping_trials(trials), stopping))
+        wanted = problem.trials(trials)
+        runs = ((STRATEGY, wanted, whole), (STOPPING, _stopping_trials(wanted), stopping))
         for strategy, count, results in runs:
             results[problem.name] = cells.simulate(
                 strategy,

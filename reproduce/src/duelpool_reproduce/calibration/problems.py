@@ -57,6 +57,11 @@ class CalibrationProblem:
     items: int | None = 100
     budget: int | str = PER_ITEM
     file: str | None = None
+    share: float = 1.0  # of the trials asked for: large pools take long
+
+    def trials(self, wanted: int) -> int:
+        """Return how many of the requested trials are run."""
+        return max(1, round(self.share * wanted))
 
     def judges_in(self, data: Path | None) -> str | JudgeModel:
         """Return the judges, with the real data under this folder."""
@@ -84,7 +89,10 @@ def problems(seed: int) -> tuple[CalibrationProblem, ...]:
         CalibrationProblem(f"A, {share:.0%} reversed".replace("%", " %"), f"upsets:share={share:g}")
         for share in (0.1, 0.2)
     ]
-    sizes = [CalibrationProblem(f"A, K={items}", "case-a", items=items) for items in (10, 30, 300)]
+    sizes = [
+        CalibrationProblem(f"A, K={items}", "case-a", items=items, share=share)
+        for items, share in ((10, 1.0), (30, 1.0), (300, 0.2))
+    ]
     replays = [
         CalibrationProblem(f"{name} {answers}", f"{SMALL_POOLS},answers={answers}", None, file=file)
         for name, file in (("dl21", DL21), ("cast19", CROWD))
