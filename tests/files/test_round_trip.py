@@ -308,3 +308,20 @@ def test_repeats_are_rows_with_an_earlier_equal(rows: list[tuple[str, str]]) -> 
             if weak:
                 patch.setattr(Texts, "hashes", lambda texts, seed: (texts.sizes + seed).astype(np.uint64) % 2)
             assert repeats(RowKeys.of(topics, docnos)).tolist() == expected
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.data())
+def test_a_repeat_in_topics_of_any_size_is_found(sizes: list[int], data: st.DataObject) -> None:
+    rows = [(str(topic), f"d{at}") for topic, size in enumerate(sizes) for at in range(size)]
+    repeated = data.draw(st.none() | st.integers(0, len(rows) - 1))
+    if repeated is not None:  # once more, somewhere behind in the same topic
+        last = max(at for at, row in enumerate(rows) if row[0] == rows[repeated][0])
+        place = data.draw(st.integers(repeated + 1, last + 1))
+        rows.insert(place, rows[repeated])
+    topics, docnos = (pl.Series([row[at] for row in rows]) for at in (0, 1))
+    assert repeats(RowKeys.of(topics, docnos)).tolist() == ([] if repeated is None else [place])
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # halves of hashes that look like those of rows that aren't there
+        patch.setattr(Texts, "hashes", lambda texts, seed: (texts.sizes.astype(np.uint64) << 32) * (1 - seed))
+        assert repeats(RowKeys.of(topics, docnos)).tolist() == ([] if repeated is None else [place])

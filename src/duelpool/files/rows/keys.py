@@ -12,6 +12,8 @@ from duelpool.files.rows.run_rows import RunRows
 from duelpool.files.rows.texts import Hashes, Texts
 
 _FEW = 1000  # rows
+_DEEP = 5000  # rows of a topic
+_HALF = np.uint64(32)
 
 _MIX = 0x9E3779B97F4A7C15  # odd, so that multiplying by it can be undone
 _OTHER, _BACK = np.uint64(_MIX), np.uint64(pow(_MIX, -1, 2**64))
@@ -62,12 +64,35 @@ class RowKeys:
         return np.repeat(self.codes, np.diff(first, append=len(rows)))
 
     def twice(self) -> Hashes:
-        """Return the hashes that more than one row has: no other rows can be equal."""
+        """Return the hashes that more than one row has, where two of a topic may be equal: no other rows are."""
         if not self._twice:
-            few = _sharing_a_slot(self.keys)
+            few = self.keys[:0] if self._all_differ() else _sharing_a_slot(self.keys)
             ordered = np.sort(_sharing_a_slot(few * _OTHER) * _BACK)  # by other bits: far fewer again
             self._twice.append(ordered[1:][ordered[1:] == ordered[:-1]])
         return self._twice[0]
+
+    def _all_differ(self) -> bool:
+        """Say whether half of each hash shows that no two rows of a topic are equal; False may mean anything.
+
+        The topics are sorted as rows of a table, which is fast where they have about the same number of documents.
+        """
+        sizes = np.diff(self.starts, append=len(self.keys))
+        width = int(sizes.max(initial=0))
+        if (
+            len(self.codes) > len(self.topics)
+            or not 1 < width <= _DEEP
+            or len(sizes) * width > 2 * len(self.keys)
+        ):
+            return False
+        halves = (self.keys >> _HALF).astype(np.uint32)
+        if len(sizes) * width > len(halves):
+            places = np.arange(width, dtype=np.uint32)
+            table = np.tile(places, (len(sizes), 1))  # places without a row differ from each other, too
+            table[places < sizes[:, None]] = halves
+        else:
+            table = halves.reshape(-1, width)
+        table.sort(axis=1)
+        return not np.any(table[:, 1:] == table[:, :-1])
 
 
 def _sharing_a_slot(keys: Hashes) -> Hashes:

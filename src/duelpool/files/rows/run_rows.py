@@ -16,11 +16,12 @@ from duelpool.files.columns import read_field
 from duelpool.files.rows.texts import WORD, Hashes, Texts, Words, windows
 from duelpool.files.source import Source
 
-_FIELDS, _DOCNO, _SCORE = 6, 2, 4
+_FIELDS, _TOPIC, _DOCNO, _SCORE, _TAG = 6, 0, 2, 4, 5
 _SPACE, _NEWLINE, _MINUS, _POINT = b" \n-."
 _LARGE = 1 << 28  # bytes: a larger file is left to polars, which needs less memory for it
-_BLOCK = 1 << 20  # bytes that are read at once: what is made of them fits the processor's cache
+_BLOCK = 1 << 21  # bytes that are read at once: many enough that the calls cost little
 _LINE = 1 << 12  # bytes
+_BLANKS = b"     \n"  # of a line
 _BEYOND_ASCII = 0x80
 
 
@@ -71,12 +72,12 @@ def rows_of(source: Source) -> RunRows | None:
 class _Block:
     """Some lines of a file."""
 
-    topics: Texts
     docnos: Texts
-    hashes: Hashes
+    hashes: Hashes  # of the docnos
     scores: Floats | None  # None: there are numbers that aren't written plainly
-    tags: Texts
     changes: Ints  # the rows whose topic or tag may not be that of the row before
+    topics: list[str]  # of these rows
+    tags: list[str]
 
 
 def _block(data: bytes, start: int, end: int) -> _Block | None:
@@ -85,45 +86,50 @@ def _block(data: bytes, start: int, end: int) -> _Block | None:
     if signs[0] <= _SPACE or signs.max() >= _BEYOND_ASCII:
         return None
     blanks = _blanks(signs)
-    if len(blanks) % _FIELDS:
+    lines, rest = divmod(len(blanks), _FIELDS)
+    if rest or signs.take(blanks).tobytes() != _BLANKS * lines:
         return None
-    table = blanks.reshape(-1, _FIELDS)
-    ends = np.empty((_FIELDS, len(table)), dtype=np.int64)  # a row for each field
-    ends[...] = table.T
+    if (blanks[1:] - blanks[:-1]).min() == 1:  # an empty field
+        return None
+    ends = np.empty((_FIELDS, lines), dtype=np.int64)
+    ends[...] = blanks.reshape(-1, _FIELDS).T
     ends += start
-    sizes = np.empty_like(ends)
-    np.subtract(ends[1:], ends[:-1], out=sizes[1:])
-    np.subtract(ends[0, 1:], ends[-1, :-1], out=sizes[0, 1:])
-    sizes[0, 0] = ends[0, 0] - start + 1
-    sizes -= 1
-    # Only the ends of lines are signs below a space, so that the other blanks are spaces.
-    controls = int((pl.Series(signs) < _SPACE).sum())
-    if sizes.min() < 1 or controls != len(table) or np.any(signs.take(table[:, -1]) != _NEWLINE):
-        return None
-    starts = ends - sizes
-    topics, docnos, tags = (Texts(data, starts[at], sizes[at]) for at in (0, 2, 5))
     # The end of a line and the start of the next one are compared at once: "tag\ntopic".
-    borders = Texts(data, starts[-1, :-1], ends[0, 1:] - starts[-1, :-1])
-    changed = borders.changes().tolist()
-    changes = np.array(sorted({0, *changed, *(row + 1 for row in changed), len(table) - 1}))
-    return _Block(topics, docnos, docnos.hashes(0), _numbers(data, starts[4], ends[4]), tags, changes)
+    tags = ends[_TAG - 1, :-1] + 1
+    changed = Texts(data, tags, ends[0, 1:] - tags).changes().tolist()
+    changes = np.array(sorted({0, *changed, *(row + 1 for row in changed), lines - 1}))
+    starts = ends[_DOCNO - 1] + 1
+    docnos = Texts(data, starts, ends[_DOCNO] - starts)
+    scores = _numbers(data, ends[_SCORE - 1] + 1, ends[_SCORE])
+    line = np.where(changes > 0, ends[-1, changes - 1] + 1, start)
+    topics = Texts(data, line, ends[_TOPIC, changes] - line).read()
+    line = ends[_TAG - 1, changes] + 1
+    return _Block(
+        docnos,
+        docnos.hashes(0),
+        scores,
+        changes,
+        topics,
+        Texts(data, line, ends[_TAG, changes] - line).read(),
+    )
 
 
 def _joined(source: Source, blocks: list[_Block]) -> RunRows | None:
     """Join the lines of a file; None where a line is a comment, or a score isn't a number."""
     topics: list[str] = []
     starts: list[int] = []
-    other_tags = []
-    tag = blocks[0].tags.read(blocks[0].changes[:1])[0]
+    other_tags: list[int] = []
+    tag = blocks[0].tags[0]
     rows = 0
     for block in blocks:
-        for row, topic in zip(block.changes.tolist(), block.topics.read(block.changes), strict=True):
+        changes = block.changes.tolist()
+        for row, topic in zip(changes, block.topics, strict=True):
             if not topics or topic != topics[-1]:
                 topics.append(topic)
                 starts.append(rows + row)
-        if any(text != tag for text in block.tags.read(block.changes)):
-            texts = enumerate(block.tags.read(), rows)
-            other_tags += [row for row, text in texts if text != tag]
+        for row, end, text in zip(changes, (*changes[1:], len(block.docnos)), block.tags, strict=True):
+            if text != tag:
+                other_tags += range(rows + row, rows + end)
         rows += len(block.docnos)
     if any(topic.startswith("#") for topic in topics):
         return None
