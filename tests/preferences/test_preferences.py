@@ -162,7 +162,7 @@ def test_groups_are_those_that_paths_connect(wins: list[list[int]]) -> None:
     matrix = WinMatrix(tuple("abcde"), np.array(wins, dtype=float), np.zeros((5, 5)))
     paths = np.linalg.matrix_power(np.eye(5) + (matrix.wins > 0), 5) > 0  # from each item to those below it
     linked = np.linalg.matrix_power(np.eye(5) + (matrix.played > 0), 5) > 0
-    groups, group, strong = _connected(matrix)
+    groups, group, strong = _connected(matrix.halves, matrix.played)
     assert groups == len({tuple(row) for row in linked.tolist()})
     assert strong == len({tuple(row) for row in (paths & paths.T).tolist()})
     assert np.array_equal(group[:, None] == group[None, :], linked)
@@ -198,7 +198,7 @@ def test_whole_matrices_give_the_fit_of_the_pairs(seed: int, items: int, prior: 
         patch.setattr(
             strengths_module, "_PRODUCTS", products
         )  # without any, each step's equations are solved
-        values = _fitted_densely(matrix, prior, start)
+        values = _fitted_densely(matrix.halves.sum(axis=1), matrix.played, prior, start)
     if values is not None:
         plain = _fitted(_Games.of(matrix, prior), start)
         assert _centred(values, prior) == pytest.approx(_centred(plain, prior), abs=1e-7)
@@ -208,7 +208,7 @@ def test_steps_that_go_too_far_are_left_to_the_careful_method() -> None:
     better = list(combinations("abcdef", 2))
     matrix = votes({f"{a}{b}": 400 for a, b in better} | {f"{b}{a}": 1 for a, b in better})
     far = np.array([5.0, -5.0, 5.0, -5.0, 5.0, -5.0])
-    assert _fitted_densely(matrix, 0.0, far) is None
+    assert _fitted_densely(matrix.halves.sum(axis=1), matrix.played, 0.0, far) is None
     careful = _centred(_fitted(_Games.of(matrix, 0.0), far), 0.0)
     assert careful == pytest.approx(bradley_terry(matrix).values, abs=1e-6)
 

@@ -153,7 +153,8 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
     With `prior` None, each item is given one drawn game against an item of strength 0 exactly where it must
     be: where some items won every game against the others, so that no finite strengths fit best.
     """
-    groups, group, strong = _connected(matrix)
+    halves, played = matrix.halves, matrix.played
+    groups, group, strong = _connected(halves, played)
     if prior is None:
         prior = 0.0 if strong <= 1 else 1.0
     if prior < 0 or (prior == 0 and strong > 1):
@@ -161,8 +162,9 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
             f"With a prior of {prior:g} games these judgments have no finite best fit.",
             remedy="Some items never lost to the others: leave the prior out, or give one above 0.",
         )
-    start = _shares_as_strengths(matrix)
-    values = _fitted_densely(matrix, prior, start)
+    won = halves.sum(axis=1)
+    start = _shares_as_strengths(won, played)
+    values = _fitted_densely(won, played, prior, start)
     if values is None:
         values = _fitted(_Games.of(matrix, prior), start)
     members = [[] for _ in range(groups)]  # type: list[list[str]]
@@ -171,25 +173,25 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
     return Strengths(matrix.items, _centred(values, prior), prior, _frozen(members), matrix)
 
 
-def _shares_as_strengths(matrix: WinMatrix) -> Floats:
+def _shares_as_strengths(won: Floats, played: Floats) -> Floats:
     """Return the log-odds of each item's share of won games: two steps nearer to the best fit than zeros are."""
-    shares = (matrix.halves.sum(axis=1) + 0.5) / (matrix.played.sum(axis=1) + 1.0)
+    shares = (won + 0.5) / (played.sum(axis=1) + 1.0)
     strengths: Floats = np.log(shares / (1 - shares))
     return _centred(strengths, 0.0)
 
 
-def _connected(matrix: WinMatrix) -> tuple[int, Ints, int]:
+def _connected(halves: Floats, played: Floats) -> tuple[int, Ints, int]:
     """Return how many groups of items were compared with one another, each item's group, and how many are strong.
 
     In a strong group everyone is beaten by everyone else, directly or through others.
     """
-    n, beaten = len(matrix), matrix.halves > 0
+    n, beaten = len(halves), halves > 0
     if not n or (_all_reached(beaten) and _all_reached(beaten.T)):
         return min(n, 1), np.zeros(n, dtype=np.int64), min(n, 1)
     import scipy
 
     components = scipy.sparse.csgraph.connected_components
-    groups, group = components(scipy.sparse.csr_array(matrix.played), directed=False)
+    groups, group = components(scipy.sparse.csr_array(played), directed=False)
     strong = components(scipy.sparse.csr_array(beaten), directed=True, connection="strong")[0]
     return groups, group, strong
 
@@ -234,12 +236,12 @@ def _fitted(games: _Games, start: Floats) -> Floats:
     return strengths
 
 
-def _fitted_densely(matrix: WinMatrix, prior: float, start: Floats) -> Floats | None:
+def _fitted_densely(won: Floats, played: Floats, prior: float, start: Floats) -> Floats | None:
     """Newton's method on whole matrices, for items of which most have met; None where its full steps don't converge."""
-    n, played = len(matrix), matrix.played
+    n = len(won)
     if not 0 < n <= _DENSE or np.count_nonzero(played) < n * n / 4:
         return None
-    won, games = matrix.halves.sum(axis=1), played.sum() / 2
+    games = played.sum() / 2
     strengths = start
     chance, expected = np.empty_like(played), np.empty_like(played)
     for _ in range(_FULL_STEPS):
