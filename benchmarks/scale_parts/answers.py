@@ -6,7 +6,8 @@ whose heads are prepared; what they cost is measured, and taken off the time. Be
 server's processes (and of PostgreSQL's) allows: it hardly depends on other work on the machine.
 
 People arrive over a quarter of a minute, in which nothing is counted; then those whose assignment is complete are
-followed by new ones, so people keep arriving. What the same people get who all arrive within a second is told apart.
+followed by new ones, so people keep arriving. At the end those in the middle of an assignment press "stop". What the
+same people get who all arrive within a second is told apart.
 """
 
 import asyncio
@@ -163,7 +164,9 @@ def _step(
 ) -> Step:
     before = Spent.of(at)
     seen = asyncio.run(
-        visit_all(at.server.port, at.doors, people, seconds, thinking, seed=seed, arriving=arriving)
+        visit_all(
+            at.server.port, at.doors, people, seconds, thinking, seed=seed, arriving=arriving, stopping=True
+        )
     )
     return Step(people, seen, Spent.of(at).since(before))
 

@@ -17,8 +17,8 @@ from duelpool.campaign.exports.files import write_csv, write_log, write_prefs, w
 from duelpool.store import Reading, Store, StoreError, database, open_store
 from duelpool.store.database import IDLE_SECONDS
 from duelpool.store.postgresql import clocks
-from duelpool.store.postgresql.broken import LIMITS
 from duelpool.store.postgresql.clocks import CLOCK_SECONDS, ROUND_TRIP_SECONDS
+from duelpool.store.postgresql.lost_connections import LIMITS
 from duelpool.store.statements import Statement
 from duelpool.web.manage import streams
 from support.campaigns import judge_all, make_campaign

@@ -163,6 +163,7 @@ class Assessor:
         self.key, self.seen, self.name, self.median, self.rng = key, seen, name, median, rng
         self.arrives = rng.random() * median  # seconds from now
         self.counts_from = 0.0  # answers before this time are early
+        self.stops = False  # by the page's button when the time is over; otherwise it just leaves
         self.number = 0
         self.held: dict[str, dict[str, Any]] = {}  # questions with their texts, as the page keeps them
 
@@ -170,6 +171,8 @@ class Assessor:
         """Judge until the time is over."""
         try:
             await self._judge_on(until)
+            if self.stops and self.wire.cookies:
+                await self._call("POST", f"{self.base}/stop", {}, time.monotonic())
         finally:  # it may be called away while it thinks
             self.wire.close()
 
@@ -295,13 +298,15 @@ async def visit_all(
     *,
     seed: int = 1,
     arriving: float = 0.0,
+    stopping: bool = False,
     until: Callable[[], bool] | None = None,
     seen: Seen | None = None,
 ) -> Seen:
     """Let assessors judge concurrently, spread over the campaigns, for a time or `until`; return what they measured.
 
     They all arrive within the time that they think about a pair, or evenly over the seconds of `arriving`; what is
-    answered in these comes on top of the time and isn't counted.
+    answered in these comes on top of the time and isn't counted. With `stopping`, those who are in the middle of an
+    assignment when the time is over stop by the page's button; otherwise their questions are leased until they expire.
     """
     seen = Seen() if seen is None else seen
     began = time.monotonic() + arriving
@@ -312,6 +317,7 @@ async def visit_all(
         one = Assessor(port, campaign, key, seen, f"w{seed}-{at}", median, rng)
         if arriving:
             one.arrives, one.counts_from = arriving * at / people, began
+        one.stops = stopping
         at_work.append(asyncio.create_task(one.judge_on(began + seconds)))
     while until is not None and not until() and time.monotonic() < began + seconds:
         await asyncio.sleep(0.1)

@@ -4,7 +4,6 @@
 transaction: what it returns is stored, and one that raises has changed nothing.
 """
 
-import random
 import secrets
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -36,7 +35,6 @@ AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
 """What is written in the same transaction as a manager's step, such as the audit log."""
 T = TypeVar("T")
-ENDED_AT_ONCE = 4  # abandoned assignments
 ARRIVING_AT_MOST = 40
 """How many people at once wait in a process for a new assignment: others ask again, and leave threads to answers."""
 
@@ -385,7 +383,7 @@ class Campaign:
         def work(tx: Writing) -> bool:
             over = holding.held(tx, besides).too_many()
             if over:
-                holding.expire_of(tx, over)
+                holding.expire_leases_of(tx, over)
                 assignments.end_abandoned(tx, self.settings)
             return bool(over)
 
@@ -401,13 +399,15 @@ class Campaign:
         self.write(work)
 
     def sweep(self) -> int:
-        """Free the slots of expired leases, and end the assignments without a live lease."""
+        """Free the slots of expired leases, and end each assignment without a live lease, in its own transaction."""
         freed = self.write(expire)
-        while waiting := list(self.read(assignments.abandoned)):
-            # A few at a time, in any order, for other processes do the same; and each in a transaction of its own.
-            for assignment in random.sample(waiting, min(ENDED_AT_ONCE, len(waiting))):
+        left = {*self.read(assignments.abandoned)}
+        while left:  # other processes do the same
+            for assignment in assignments.some_of(left):
                 give_way()
                 self.write(partial(assignments.end_abandoned, settings=self.settings, only=assignment))
+                left.discard(assignment)
+            left &= self.read(assignments.abandoned).keys()
         return freed
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:

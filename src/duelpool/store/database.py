@@ -30,7 +30,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from duelpool.errors import MissingExtra
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
 from duelpool.store.kept_connections import IDLE_SINCE, KeptConnections
-from duelpool.store.postgresql.broken import limits_beside, lost_a_race, note_idle_since, watch_connections
+from duelpool.store.postgresql import lost_connections
 from duelpool.store.postgresql.clocks import Clock
 from duelpool.store.snapshots import Snapshots
 from duelpool.store.sqlite.change_note import ChangeNote
@@ -366,11 +366,11 @@ class PostgresDatabase:
             max_overflow=0,
             pool_timeout=BUSY_SECONDS,
             isolation_level="READ COMMITTED",
-            connect_args=limits_beside(address.query),
+            connect_args=lost_connections.limits_beside(address.query),
         )
-        watch_connections(self.engine)
+        lost_connections.watch_connections(self.engine)
         event.listen(self.engine, "before_execute", refuse_locks_in_reads)
-        event.listen(self.engine, "checkin", note_idle_since)
+        event.listen(self.engine, "checkin", lost_connections.note_idle_since)
         event.listen(self.engine, "checkout", self._test_idle_connection)
         kept = POSTGRES_CONNECTIONS // 4
         self._readers = KeptConnections(self._connect_to_read, kept, self._is_fit)
@@ -445,7 +445,7 @@ class PostgresDatabase:
                 return result
             except (DBAPIError, NoConnectionLeft) as error:
                 broke = self._broke(error)
-                if left and (lost_a_race(error) or (broke and not committing)):
+                if left and (lost_connections.lost_a_race(error) or (broke and not committing)):
                     time.sleep(random.random() * 0.02)
                     continue
                 translated = translate_error(self.place, error)

@@ -169,7 +169,7 @@ def lease(
     while waiting and len(granted) < most:
         missing = most - len(granted)
         block, waiting = waiting[:missing], waiting[missing:]
-        free = _free_ones(tx, block, assessor, cap, tried)
+        free = _free_slots(tx, block, assessor, cap, tried)
         rows = [{"id": name, "slot": slot, **held, **_columns(tx, want)} for want, name, slot in free]
         for number, row in enumerate(rows, len(granted)):
             row["place"] = places[number] if places else number
@@ -186,7 +186,7 @@ def lease(
     return granted
 
 
-def _free_ones(
+def _free_slots(
     tx: Reading,
     wanted: Sequence[tuple[Wanted, str]],
     assessor: str,

@@ -104,9 +104,11 @@ class Statement:
 
     def each(self, connection: Connection, many: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         """Run the statement once for each of these values and return the rows of each, in about one round trip."""
-        if connection.dialect.name == "sqlite" or len(many) < 2:  # there SQLite has no round trips
+        if connection.dialect.name == "sqlite" or len(many) < 2:  # SQLite has no round trips
             return [self.run(connection, values) for values in many]
         compiled = self._compiled[connection.dialect.name]
+        if compiled.locks and is_reading(connection):
+            raise LockInRead(_NO_LOCK)
         driver: Any = connection.connection.dbapi_connection
         found: list[list[Any]] = []
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import resource
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -290,6 +292,26 @@ def test_a_process_with_fewer_connections_accepts_first(
             partial(lambda wanted: crowded.open_connections + empty.open_connections == wanted, number)
         )
     assert empty.open_connections >= 8
+
+
+def test_a_failed_connection_does_not_end_the_listening(
+    lines: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = lines.enter_context(socket.create_server(("127.0.0.1", 0)))
+    clients = Clients(ClientLimits(), "127.0.0.1")
+    lines.enter_context(accepting(bound, clients))
+    failures = [OSError(errno.EPERM, "a firewall's rule"), OSError(errno.EPROTO, "a broken connection")]
+    accept = Listener.accept
+
+    def at_first_failing(listener: Listener) -> Any:
+        if failures:
+            raise failures.pop()
+        return accept(listener)
+
+    monkeypatch.setattr(Listener, "accept", at_first_failing)
+    lines.enter_context(socket.create_connection(bound.getsockname()))
+    assert reached(lambda: clients.open_connections == 1)
+    assert not failures
 
 
 def test_limits_leave_files_to_the_store() -> None:

@@ -1,7 +1,8 @@
 """Assignments: the questions that a worker accepts and is paid for, from the first question to the pay."""
 
+import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -18,13 +19,14 @@ from duelpool.store.statements import Statement
 Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
 """How an assignment ends; the first two are paid."""
 
+_ENDED_AT_ONCE = 4
 _FEWEST_TESTS = 2  # test pairs of an assignment with too few questions
 PAID: tuple[Ending, ...] = ("finished", "stopped")
 
 
 _OPEN_ONE = Statement(
     lambda _: (
-        select(schema.assignment.c.id.label("open_one"), schema.question)
+        select(schema.assignment.c.id.label("open_assignment"), schema.question)
         .outerjoin_from(
             schema.assignment, schema.question, schema.question.c.assignment == schema.assignment.c.id
         )
@@ -180,7 +182,7 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
     found = _OPEN_ONE.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     if not found:
         return None
-    assignment = found[0].open_one
+    assignment = found[0].open_assignment
     rows = [row for row in found if row.id is not None]
     return Assignment(
         assignment,
@@ -221,26 +223,31 @@ def abandoned(tx: Reading, only: str | None = None) -> dict[str, Ending]:
         return select(questions.id).where(questions.assignment == assignments.id, *conditions).exists()
 
     expired = any_question(questions.state == leases.EXPIRED)
-    open_ones = [assignments.campaign == tx.campaign, assignments.state == "open"]
+    open_assignments = [assignments.campaign == tx.campaign, assignments.state == "open"]
     if only is not None:
-        open_ones.append(assignments.id == only)
+        open_assignments.append(assignments.id == only)
     excluded = tx.connection.execute(
         select(assignments.id)
         .join(
             schema.assessor,
             (people.campaign == assignments.campaign) & (people.id == assignments.assessor),
         )
-        .where(*open_ones, people.state == "excluded")
+        .where(*open_assignments, people.state == "excluded")
     )
     found: dict[str, Ending] = dict.fromkeys(excluded.scalars(), "stopped")
     rows = tx.connection.execute(
         select(assignments.id, expired.label("expired")).where(
-            *open_ones,
+            *open_assignments,
             ~any_question(questions.state == leases.LEASED),
             or_(expired, any_question() & ~any_question(questions.expires >= tx.now)),
         )
     )
     return found | {row.id: "timed-out" if row.expired else "finished" for row in rows}
+
+
+def some_of(names: Collection[str]) -> list[str]:
+    """Return a few of these assignments, drawn at random: several processes share the work."""
+    return random.sample(sorted(names), min(_ENDED_AT_ONCE, len(names)))
 
 
 def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) -> Finished:

@@ -81,7 +81,7 @@ def held(tx: Reading, besides: str = "") -> HeldWork:
     )
 
 
-def expire_of(tx: Writing, people: Sequence[str]) -> None:
+def expire_leases_of(tx: Writing, people: Sequence[str]) -> None:
     """Let the leases of these people expire now; a late answer counts while its pair has a free slot."""
     questions = schema.question.c
     tx.connection.execute(

@@ -179,9 +179,9 @@ class ServingLoop(asyncio.SelectorEventLoop):
 
     def _listen(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
         if listener.fileno() >= 0:
-            self.add_reader(listener, self._knock, listener, connect)
+            self.add_reader(listener, self._readable, listener, connect)
 
-    def _knock(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
+    def _readable(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
         """Accept what waits, at once or after the processes that have fewer connections."""
         self.remove_reader(listener)
         if self._alone or not self._clients.open_connections:
@@ -193,12 +193,14 @@ class ServingLoop(asyncio.SelectorEventLoop):
     def _accept(self, listener: Listener, connect: Callable[[socket.socket], None]) -> None:
         if listener.fileno() < 0:  # closed meanwhile
             return
-        with suppress(BlockingIOError, InterruptedError, ConnectionAbortedError):
-            for _ in range(ACCEPTED_AT_ONCE):
-                accepted = listener.accept()[0]
-                accepted.setblocking(False)
-                connect(accepted)
-        self._listen(listener, connect)
+        try:
+            with suppress(BlockingIOError, InterruptedError, ConnectionAbortedError):
+                for _ in range(ACCEPTED_AT_ONCE):
+                    accepted = listener.accept()[0]
+                    accepted.setblocking(False)
+                    connect(accepted)
+        finally:  # after any other error, which the loop logs, the next connection is accepted all the same
+            self._listen(listener, connect)
 
     def _sweep(self) -> None:
         self._clients.sweep()
