@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from duelpool.cli import app
 from duelpool.demo.story import write_collection
 from duelpool.web.setup.keys import setup_address, setup_key
-from support.browsing import People, Site, open_browser, open_site
+from support.browsing import People, Site, open_browser, open_site, wait_in
 from support.every_page import PAGES, Tour, faults_of
 from support.managed import key_for
 from support.quick_stores import made_quickly
@@ -119,7 +119,7 @@ def take_pictures() -> int:
             page = people(*size, **options).page
             page.goto(key)
             page.goto(f"{base}/{where}")
-            page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+            wait_in(page, "document.documentElement.dataset.live === 'events'")
             if what == "topic-dark":
                 page.click("#rows tbody th a")
                 page.wait_for_selector("#closings")

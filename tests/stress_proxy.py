@@ -27,7 +27,7 @@ from playwright.sync_api import FilePayload, Page
 from duelpool.store import Store, open_store
 from duelpool.web.access.links import link_keys
 from duelpool.web.setup.keys import setup_address, setup_key
-from support.browsing import PATIENCE, open_browser
+from support.browsing import PATIENCE, open_browser, wait_in
 from support.serving import Server, begin, free_port, serving
 from support.simulated_visitors import MEDIAN, Seen, doors_of, set_up, verdict, visit_all
 from support.stores import new_target
@@ -118,12 +118,10 @@ def judge_some(page: Page, link: str, count: int) -> None:
     page.goto(link)
     last = ""
     for _ in range(count):
-        page.wait_for_function(
-            "last => ![undefined, '', last].includes(document.documentElement.dataset.open)", arg=last
-        )
+        wait_in(page, "last => ![undefined, '', last].includes(document.documentElement.dataset.open)", last)
         last = page.evaluate("() => document.documentElement.dataset.open")
         page.keyboard.press("ArrowLeft")
-    page.wait_for_function("() => document.documentElement.dataset.waiting === '0'")
+    wait_in(page, "document.documentElement.dataset.waiting === '0'")
 
 
 def guide() -> list[str]:
@@ -159,14 +157,14 @@ def guide() -> list[str]:
         page.fill("#name", NAME)
         page.fill("#password", PASSWORD)
         page.click("button.strong")
-        page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+        wait_in(page, "document.documentElement.dataset.live === 'events'")
         wrong += [
             f"the cookie {each['name']} may travel in the clear"
             for each in context.cookies()
             if not each["secure"]
         ]
         judge_some(worker, f"{root}/j/{door[0]}?key={door[1]}", 5)
-        page.wait_for_function("() => Number(document.documentElement.dataset.refreshed) > 0")
+        wait_in(page, "Number(document.documentElement.dataset.refreshed) > 0")
         send_large_file(page, root, store)
         refused = page.request.get(f"{root}/metrics", ignore_https_errors=True).status
         wrong += [] if refused == 403 else [f"/metrics from outside is {refused}, not 403"]

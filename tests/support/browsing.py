@@ -36,6 +36,19 @@ def chromium_path() -> str | None:
     return os.environ.get(CHROMIUM) or next(filter(None, installed), None)
 
 
+def wait_in(page: Page, condition: str, argument: Any = None) -> None:
+    """Wait until a condition holds in a page; one that takes the argument is written as a function.
+
+    Between two documents there is nothing to look into, so that any condition fails there; it is tried again.
+    """
+    whole = condition if condition.startswith(("last =>", "text =>", "key =>")) else f"() => {condition}"
+    page.wait_for_function(
+        f"given => {{ try {{ return ({whole})(given) }} catch (error) {{ return false }} }}",
+        arg=argument,
+        polling=25,
+    )
+
+
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """Start chromium."""
@@ -179,9 +192,8 @@ class Person:
         return str(self.page.evaluate("name => document.documentElement.dataset[name] ?? ''", name))
 
     def wait_until(self, condition: str, argument: Any = None) -> None:
-        """Wait until a condition holds in the page; it is written as a function, for the page allows no eval."""
-        whole = condition if condition.startswith(("last =>", "text =>", "key =>")) else f"() => {condition}"
-        self.page.wait_for_function(whole, arg=argument, polling=25)
+        """Wait until a condition holds in the page; one that takes the argument is written as a function."""
+        wait_in(self.page, condition, argument)
 
     def wait_for_pair(self, after: str = "") -> str:
         """Wait until another pair is shown and can be answered; return its question's id and attempt."""

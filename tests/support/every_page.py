@@ -21,6 +21,7 @@ from duelpool.files import Run
 from duelpool.leaderboard.scoring import runs_of
 from duelpool.web.setup.keys import setup_address, setup_key
 from duelpool.webhooks import setting_up
+from support.browsing import wait_in
 from support.managed import DASHBOARD, key_for
 from support.realistic import PASSAGES, RealisticSite, questions, worker_names
 
@@ -144,7 +145,7 @@ def _settings(tour: Tour, page: Page) -> None:
 
 def _judging(tour: Tour, page: Page) -> None:
     page.goto(tour.realistic.site.link(tour.realistic.passages, "a-visitor"))
-    page.wait_for_function("() => document.documentElement.dataset.open")
+    wait_in(page, "document.documentElement.dataset.open")
 
 
 def _grading(tour: Tour, page: Page) -> None:

@@ -20,7 +20,7 @@ from duelpool.store import schema
 from duelpool.webhooks import setting_up
 from duelpool_reproduce.assessor_study import simulated_study
 from support.accessibility import look_with_axe
-from support.browsing import People, Person, Site
+from support.browsing import People, Person, Site, wait_in
 from support.campaigns import make_campaign
 from support.managed import DASHBOARD, RUNS, judge, key_for, managed, run, state_of
 from support.xss import PAYLOADS
@@ -188,15 +188,13 @@ def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Cam
     manager.go("leaderboard")
     page = manager.page
     assert page.inner_text("#board h2") == "No judgments yet."
-    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    wait_in(page, "document.documentElement.dataset.live === 'events'")
     judge(letters, 3)
     page.wait_for_selector("#leaderboard tbody tr")
     before = page.inner_text("#leaderboard tbody")
     judge(letters, 30)
-    page.wait_for_function(
-        "text => document.querySelector('#leaderboard tbody').innerText !== text", arg=before
-    )
-    page.wait_for_function("() => document.querySelector('#so-far').innerText.startsWith('33 of ')")
+    wait_in(page, "text => document.querySelector('#leaderboard tbody').innerText !== text", before)
+    wait_in(page, "document.querySelector('#so-far').innerText.startsWith('33 of ')")
 
 
 @pytest.mark.long
@@ -204,7 +202,7 @@ def test_the_page_polls_without_events(manager: Manager, letters: Campaign) -> N
     page = manager.page
     page.route("**/events", lambda route: route.fulfill(status=500, body=""))
     manager.go("leaderboard")
-    page.wait_for_function("() => document.documentElement.dataset.live === 'polling'")
+    wait_in(page, "document.documentElement.dataset.live === 'polling'")
     judge(letters, 3)
     page.wait_for_selector("#leaderboard tbody tr")
 
@@ -230,10 +228,10 @@ def test_a_table_is_filtered_at_once_and_keeps_its_address(manager: Manager, let
     assert not page.locator(".asking button").is_visible()
     page.select_option("select[name=event]", "judgment")
     page.wait_for_url("**/log?event=judgment")
-    page.wait_for_function("() => !document.querySelector('#rows').textContent.includes(' closed, ')")
+    wait_in(page, "!document.querySelector('#rows').textContent.includes(' closed, ')")
     page.fill("input[name=topic]", "QUESTION O")  # a part of the question's words, while it is typed
     page.wait_for_url("**/log?topic=QUESTION+O&event=judgment")
-    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
+    wait_in(page, "document.querySelectorAll('#rows tbody tr').length > 0")
     assert page.locator("#rows tbody tr").count() > 0
     page.reload()
     assert page.input_value("select[name=event]") == "judgment"
@@ -255,7 +253,7 @@ def test_a_head_sorts_in_place_and_a_card_unfolds(manager: Manager, letters: Cam
     assert "order=-name" in page.url
     assert page.input_value(".asking [name=order]") == "-name"  # a filter keeps it
     page.fill("input[name=search]", "n")
-    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length === 2")
+    wait_in(page, "document.querySelectorAll('#rows tbody tr').length === 2")
     assert names.all_inner_texts() == ["ben", "anna"]
     assert not page.locator("[data-fold]").first.is_visible()
     page.set_viewport_size({"width": 390, "height": 800})
@@ -474,7 +472,7 @@ def test_a_cell_of_the_win_matrix_says_what_it_holds(manager: Manager, letters: 
     cell = page.locator("#matrix td a").first
     size = cell.bounding_box()
     cell.focus()
-    page.wait_for_function("() => document.getElementById('cell-said').textContent !== ''")
+    wait_in(page, "document.getElementById('cell-said').textContent !== ''")
     said = page.inner_text("#cell-said")
     assert said.startswith("“Text of ")
     assert " beat “Text of " in said
@@ -523,7 +521,7 @@ def test_topics_are_sorted_and_filtered_in_place(manager: Manager, letters: Camp
     first = page.locator("#rows tbody th .first-words")
     assert first.all_inner_texts() == ["Question one?", "Question three?", "Question two?"]
     page.fill("input[name=search]", "thr")
-    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length === 1")
+    wait_in(page, "document.querySelectorAll('#rows tbody tr').length === 1")
     assert first.all_inner_texts() == ["Question three?"]
     assert "search=thr" in page.url
     assert "order=question" in page.url
@@ -558,9 +556,9 @@ def test_the_overview_moves_while_people_judge(manager: Manager, letters: Campai
     manager.go("overview")
     page = manager.page
     assert page.inner_text("h1").startswith("Nothing is judged yet")
-    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    wait_in(page, "document.documentElement.dataset.live === 'events'")
     judge(letters, 12)
-    page.wait_for_function("() => document.querySelector('.figures dd a').innerText === '12'")
+    wait_in(page, "document.querySelector('.figures dd a').innerText === '12'")
     assert "anna" in page.inner_text("#working")
     assert "could still be first" in page.inner_text("#leaders")
     page.set_viewport_size({"width": 390, "height": 800})

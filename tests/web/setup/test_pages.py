@@ -24,7 +24,7 @@ from duelpool.web.setup.options import STEPS as STEPS_OF_SETUP
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.simulations import Simulations
 from support.accessibility import look_with_axe
-from support.browsing import PATIENCE, People, Person, Site, by_key
+from support.browsing import PATIENCE, People, Person, Site, by_key, wait_in
 from support.managed import key_for
 from support.xss import PAYLOADS
 
@@ -84,7 +84,7 @@ def _send_all(page: Page) -> None:
     # the text that was missing comes later; then everything is there
     page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
     page.eval_on_selector("form.files", "form => form.requestSubmit()")
-    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
+    wait_in(page, "document.getElementById('without-text').textContent === '0'")
     look_with_axe(page, "files")
 
 
@@ -112,7 +112,7 @@ def _review(page: Page) -> None:
     page.wait_for_selector("[value=allpairs][name=choose]", timeout=3 * PATIENCE)
     rows = page.locator("#forecasts tbody tr").count()
     page.click("[value=allpairs][name=choose]")  # the dry run goes on: nothing is simulated again
-    page.wait_for_function("() => document.getElementById('estimate').textContent.includes('allpairs')")
+    wait_in(page, "document.getElementById('estimate').textContent.includes('allpairs')")
     assert page.locator("#forecasts tbody tr").count() >= rows
     page.click("text=Next: review")
     page.wait_for_selector("#reviewed")
@@ -158,7 +158,7 @@ def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     assert "Agree, please." in page.inner_text("main")
     page.goto(f"{site.address}/manage/{campaign.id}/leaderboard")
     assert page.inner_text("#board h2") == "No judgments yet."
-    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    wait_in(page, "document.documentElement.dataset.live === 'events'")
     campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
     site.app.state.campaigns._served.clear()
     worker = people()
@@ -169,9 +169,7 @@ def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     page.wait_for_selector("#leaderboard tbody tr")
     before_move = page.inner_text("#leaderboard tbody")
     assert worker.judge_on(lambda person: "right" if letters(person)[1] == best else "left", by_key) == 5
-    page.wait_for_function(
-        "text => document.querySelector('#leaderboard tbody').innerText !== text", arg=before_move
-    )
+    wait_in(page, "text => document.querySelector('#leaderboard tbody').innerText !== text", before_move)
 
 
 DROP = """([name, text]) => {
@@ -192,7 +190,7 @@ def test_files_are_dropped_on_the_page_and_their_kind_is_corrected(site: Site, p
     kinds = page.locator("#files select")
     assert kinds.evaluate_all("all => all.map(each => each.value)") == ["runs", "topics"]
     kinds.nth(1).select_option("texts")
-    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
+    wait_in(page, "document.getElementById('without-text').textContent === '0'")
     kinds.nth(0).select_option("qrels")  # which it can't be: it stays what it was
     assert "runs/forwards.txt" in page.inner_text("#alarm")
     assert kinds.evaluate_all("all => all.map(each => each.value)") == ["runs", "texts"]
@@ -235,7 +233,7 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
     page.select_option("#goal", "compare")
     page.fill("#compared", "secret-a,none")
     page.click("#again")
-    page.wait_for_function("text => document.body.innerText.includes(text)", arg="no system 'none'")
+    wait_in(page, "text => document.body.innerText.includes(text)", "no system 'none'")
     assert page.input_value("#compared") == "secret-a,none"
     page.select_option("#goal", "")
     page.click("text=Next: review")
@@ -250,7 +248,7 @@ def test_from_answers_to_a_campaign_of_systems(site: Site, people: People) -> No
     page.goto(f"{site.address}/manage/{campaign.id}/settings")
     worker.enter(page.inner_text(".command code"))
     worker.press("ArrowLeft", worker.wait_for_pair())  # the first judgment
-    worker.page.wait_for_function("() => document.body.dataset.state === 'judging'")
+    wait_in(worker.page, "document.body.dataset.state === 'judging'")
     assert newest(site).settings.goal == "systems"
 
 
