@@ -1,4 +1,4 @@
-"""Records, errors, seeds, and files that get their name when they are complete."""
+"""Records, errors, seeds, loops to be compiled, and files that get their name when they are complete."""
 
 import os
 import pickle
@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from duelpool import compiling
+from duelpool.compiling import Loop
 from duelpool.durable import give_name
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, MissingExtra, UnknownName
 from duelpool.records import (
@@ -32,6 +34,16 @@ def test_a_decision_draws_the_same_numbers_in_every_process() -> None:
         446819550,
         475980685,
     ]
+
+
+def test_a_loop_is_compiled_once_its_plain_form_has_taken_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 0.5, 1.0, 1.4, 2.0, 2.1])
+    monkeypatch.setattr("time.thread_time", lambda: next(times))
+    monkeypatch.setattr(compiling, "compiled", lambda loop: loop)
+    loop = Loop(lambda number: f"plain {number}", lambda number: f"compiled {number}")
+    assert [loop(number) for number in range(4)] == ["plain 0", "plain 1", "compiled 2", "compiled 3"]
+    monkeypatch.setattr(compiling, "compiled", lambda _: None)
+    assert loop(4) == "plain 4"
 
 
 def test_decisions_with_different_names_are_independent() -> None:

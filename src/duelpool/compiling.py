@@ -1,11 +1,38 @@
 """Loops that Numba compiles where the extra `fast` is installed."""
 
+import time
 from collections.abc import Callable
 from functools import cache
-from typing import ParamSpec, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar, cast
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+LOADING = 0.75  # CPU seconds in which Numba and a loop that is kept on disk are loaded
+
+
+class Loop(Generic[Given, Result]):
+    """A loop in two forms with the same results: a plain one, and one to be compiled.
+
+    The plain one is used until it has taken as long as it takes to load the other: a process with little to do is
+    over sooner without Numba.
+    """
+
+    def __init__(self, plain: Callable[Given, Result], to_compile: Callable[Given, Result]) -> None:
+        self.plain = plain
+        self.to_compile = to_compile
+        self.spent = 0.0
+
+    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        """Run the loop."""
+        if self.spent >= LOADING:
+            fast: Callable[Given, Result] | None = compiled(self.to_compile)
+            if fast is not None:
+                return fast(*args, **kwargs)
+        began = time.thread_time()
+        result = self.plain(*args, **kwargs)
+        self.spent += time.thread_time() - began
+        return result
 
 
 @cache

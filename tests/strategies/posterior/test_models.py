@@ -162,9 +162,10 @@ def test_compiled_moves_are_the_plain_ones_to_the_last_bit(
     half = rng.normal(size=(groups, size, size)).astype(np.float32) * 8  # beyond what one move may weigh, too
     leads = half - half.transpose(0, 2, 1)
     found = []
-    for found_by in (compiled, lambda _: None):
-        assert found_by is not compiled or compiled(moves.swept), "Numba is among what the tests need."
-        monkeypatch.setattr(moves, "compiled", found_by)
+    fast = compiled(moves.swept)
+    assert fast, "Numba is among what the tests need."
+    for form in (fast, moves.plain_sweep):
+        monkeypatch.setattr(moves, "move", form)
         chances = np.random.default_rng(5)
         found.append((moved_orders(orders, leads, 5, chances, window=window, depth=depth), chances.random()))
     assert (found[0][0] == found[1][0]).all()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from duelpool.arrays import Floats, Indices
 from duelpool.background import give_way
-from duelpool.compiling import compiled
+from duelpool.compiling import Loop
 
 SUREST = 28.0  # nats between two items: so many for each of a window's places are within a float's range
 
@@ -34,7 +34,6 @@ def moved_orders(
     width = min(window, depth)
     orders = np.array(orders, dtype=np.intp, order="C")
     odds = np.exp(-np.clip(leads, -SUREST, SUREST, dtype=np.float64))
-    sweep = compiled(swept) or plain_sweep
     rows = orders.shape[0] * orders.shape[1]
     for number in range(sweeps):
         give_way()
@@ -43,7 +42,7 @@ def moved_orders(
             width // 2 * ((np.arange(width) + number) % 2)
         )  # every other turn moves items across the windows' ends
         starts[depth - starts < width] = 0
-        sweep(
+        move(
             orders,
             odds,
             marks,
@@ -118,3 +117,7 @@ def _insertions(width: int) -> tuple[Indices, Indices]:
     others = np.array([np.delete(places, at) for at in places]).reshape(width, width - 1)
     moves = np.array([[np.insert(others[at], to, at) for to in places] for at in places])
     return others.astype(np.intp), moves.astype(np.intp)
+
+
+move = Loop(plain_sweep, swept)
+"""Moves items in place; see `swept`."""
