@@ -1,6 +1,7 @@
 """The fast way to read a run, held to the tolerant reader, and texts as places in bytes, held to Python's."""
 
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duelpool.compiling import compiled
 from duelpool.files import Run, read_run
 from duelpool.files.columns import read_tolerant
 from duelpool.files.rows import run_rows as module
 from duelpool.files.rows.run_rows import RunRows, rows_of
+from duelpool.files.rows.scanning import scan_lines
 from duelpool.files.rows.texts import Texts
 from duelpool.files.runs import RUN_LAYOUT
 from duelpool.files.source import Source
@@ -28,9 +31,15 @@ odd_numbers = st.sampled_from(
 )
 
 
-@pytest.fixture(autouse=True)
-def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BLOCK", 64)  # so that files of a few lines are several blocks
+@pytest.fixture(autouse=True, scope="module", params=["plain", "compiled"])
+def _form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test twice: in blocks so small that files of a few lines are several of them, and compiled."""
+    form = module.scan_blocks if request.param == "plain" else compiled(scan_lines)
+    assert form, "Numba is among what the tests need."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK", 64)
+        patch.setattr(module, "scan", form)
+        yield
 
 
 def rows_by_definition(data: bytes) -> list[tuple[str, str, float, str]]:

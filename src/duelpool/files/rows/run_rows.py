@@ -12,7 +12,9 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
+from duelpool.compiling import Loop
 from duelpool.files.columns import read_field
+from duelpool.files.rows.scanning import Count, Signs, scan_lines
 from duelpool.files.rows.texts import WORD, Hashes, Texts, Words, windows
 from duelpool.files.source import Source
 
@@ -22,6 +24,7 @@ _LARGE = 1 << 28  # bytes: a larger file is left to polars, which needs less mem
 _BLOCK = 1 << 21  # bytes that are read at once: many enough that the calls cost little
 _LINE = 1 << 12  # bytes
 _BLANKS = b"     \n"  # of a line
+_SHORTEST = 2 * _FIELDS  # bytes of a line
 _BEYOND_ASCII = 0x80
 
 
@@ -56,16 +59,44 @@ def rows_of(source: Source) -> RunRows | None:
     data = source.data
     if source.marked or len(data) > _LARGE or data[-1] != _NEWLINE:
         return None
-    blocks: list[_Block] = []
-    start = 0
+    most = len(data) // _SHORTEST + 1  # memory that isn't written to costs nothing
+    starts, sizes, changes = (np.empty(most, dtype=np.int64) for _ in range(3))
+    hashes, scores = np.empty(most, dtype=np.uint64), np.empty(most)
+    rows, changed, plain = scan(
+        data, np.frombuffer(data, dtype=np.uint8), starts, sizes, hashes, scores, changes
+    )
+    if not rows:
+        return None
+    numbers = scores[:rows] if plain else _scores_by_polars(data, int(rows))
+    docnos = Texts(data, starts[:rows], sizes[:rows])
+    return None if numbers is None else _joined(source, docnos, hashes[:rows], numbers, changes[:changed])
+
+
+def scan_blocks(  # noqa: PLR0917  those of scan_lines
+    data: bytes, signs: Signs, starts: Ints, sizes: Ints, hashes: Hashes, scores: Floats, changes: Ints
+) -> tuple[Count, Count, bool]:
+    """Find the rows of a file, a block of lines at a time; see `duelpool.files.rows.scanning`."""
+    rows = changed = start = 0
+    plain = True
     while start < len(data):
         end = data.find(b"\n", start + _BLOCK) + 1 or len(data)
-        block = _block(data, start, end)
+        block = _block(data, signs, start, end)
         if block is None:
-            return None
-        blocks.append(block)
-        start = end
-    return _joined(source, blocks)
+            return 0, 0, False
+        here = slice(rows, rows + len(block.docnos))
+        starts[here], sizes[here] = block.docnos.starts, block.docnos.sizes
+        hashes[here] = block.docnos.hashes(0)
+        if block.scores is None:
+            plain = False
+        else:
+            scores[here] = block.scores
+        changes[changed : changed + len(block.changes)] = block.changes + rows
+        rows, changed, start = here.stop, changed + len(block.changes), end
+    return rows, changed, plain
+
+
+scan = Loop(scan_blocks, scan_lines)
+"""Finds the rows of a file; see `scan_lines`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,16 +104,13 @@ class _Block:
     """Some lines of a file."""
 
     docnos: Texts
-    hashes: Hashes  # of the docnos
     scores: Floats | None  # None: there are numbers that aren't written plainly
     changes: Ints  # the rows whose topic or tag may not be that of the row before
-    topics: list[str]  # of these rows
-    tags: list[str]
 
 
-def _block(data: bytes, start: int, end: int) -> _Block | None:
+def _block(data: bytes, signs: Signs, start: int, end: int) -> _Block | None:
     """Read whole lines, or return None where one of them isn't of the usual form."""
-    signs = np.frombuffer(data, dtype=np.uint8)[start:end]
+    signs = signs[start:end]
     if signs[0] <= _SPACE or signs.max() >= _BEYOND_ASCII:
         return None
     blanks = _blanks(signs)
@@ -97,52 +125,32 @@ def _block(data: bytes, start: int, end: int) -> _Block | None:
     # The end of a line and the start of the next one are compared at once: "tag\ntopic".
     tags = ends[_TAG - 1, :-1] + 1
     changed = Texts(data, tags, ends[0, 1:] - tags).changes().tolist()
-    changes = np.array(sorted({0, *changed, *(row + 1 for row in changed), lines - 1}))
     starts = ends[_DOCNO - 1] + 1
-    docnos = Texts(data, starts, ends[_DOCNO] - starts)
-    scores = _numbers(data, ends[_SCORE - 1] + 1, ends[_SCORE])
-    line = np.where(changes > 0, ends[-1, changes - 1] + 1, start)
-    topics = Texts(data, line, ends[_TOPIC, changes] - line).read()
-    line = ends[_TAG - 1, changes] + 1
     return _Block(
-        docnos,
-        docnos.hashes(0),
-        scores,
-        changes,
-        topics,
-        Texts(data, line, ends[_TAG, changes] - line).read(),
+        Texts(data, starts, ends[_DOCNO] - starts),
+        _numbers(data, ends[_SCORE - 1] + 1, ends[_SCORE]),
+        np.array(sorted({0, *changed, *(row + 1 for row in changed), lines - 1})),
     )
 
 
-def _joined(source: Source, blocks: list[_Block]) -> RunRows | None:
-    """Join the lines of a file; None where a line is a comment, or a score isn't a number."""
+def _joined(source: Source, docnos: Texts, hashes: Hashes, scores: Floats, changes: Ints) -> RunRows | None:
+    """Name the topics and tags of rows; None where a line is a comment."""
     topics: list[str] = []
     starts: list[int] = []
     other_tags: list[int] = []
-    tag = blocks[0].tags[0]
-    rows = 0
-    for block in blocks:
-        changes = block.changes.tolist()
-        for row, topic in zip(changes, block.topics, strict=True):
-            if not topics or topic != topics[-1]:
-                topics.append(topic)
-                starts.append(rows + row)
-        for row, end, text in zip(changes, (*changes[1:], len(block.docnos)), block.tags, strict=True):
-            if text != tag:
-                other_tags += range(rows + row, rows + end)
-        rows += len(block.docnos)
-    if any(topic.startswith("#") for topic in topics):
-        return None
-    plain = [block.scores for block in blocks if block.scores is not None]
-    scores = np.concatenate(plain) if len(plain) == len(blocks) else _scores_by_polars(source.data, rows)
-    if scores is None:
-        return None
-    docnos = Texts(
-        source.data,
-        np.concatenate([block.docnos.starts for block in blocks]),
-        np.concatenate([block.docnos.sizes for block in blocks]),
-    )
-    hashes = np.concatenate([block.hashes for block in blocks])
+    tag = ""
+    rows = changes.tolist()
+    for row, end, start in zip(rows, (*rows[1:], len(docnos)), docnos.starts[changes].tolist(), strict=True):
+        line = source.data[source.data.rfind(b"\n", 0, start) + 1 : source.data.find(b"\n", start)]
+        topic, *_, own = line.decode().split(" ")
+        if topic.startswith("#"):
+            return None
+        if not topics or topic != topics[-1]:
+            topics.append(topic)
+            starts.append(row)
+        tag = tag or own
+        if own != tag:
+            other_tags += range(row, end)
     return RunRows(
         source,
         tuple(topics),
@@ -160,7 +168,7 @@ def _scores_by_polars(data: bytes, rows: int) -> Floats | None:
     return None if scores is None or len(scores) != rows else scores.to_numpy()
 
 
-def _blanks(signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer]:
+def _blanks(signs: Signs) -> npt.NDArray[np.integer]:
     """Return the places of spaces and of the signs below."""
     if not _BLOCK <= len(signs) <= _BLOCK + _LINE:
         return np.flatnonzero(signs <= _SPACE)

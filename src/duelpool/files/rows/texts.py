@@ -24,8 +24,8 @@ _KEPT = np.array(
     dtype=np.uint64,
 )  # by word and size of a text: the bits that belong to the text
 _ROWS = 1 << 15  # texts that are hashed at once: they fit the processor's cache
-_MIX = 0x9E3779B97F4A7C15
-_FACTORS = np.array(
+MIX = 0x9E3779B97F4A7C15
+FACTORS = np.array(
     [0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB], dtype=np.uint64
 )  # odd numbers of irregular bits, one for each word of a block
 _HALF = np.uint64(32)
@@ -68,7 +68,7 @@ class Texts:
     def hashes(self, seed: int) -> Hashes:
         """Return a 64-bit hash per text, which depends on the text and the seed alone."""
         hashes = self.sizes.astype(np.uint64)
-        hashes += np.uint64((seed + 1) * _MIX % 2**64)
+        hashes += np.uint64((seed + 1) * MIX % 2**64)
         for start in range(0, len(self), _ROWS):
             part = slice(start, start + _ROWS)
             _add_words(hashes[part], Texts(self.data, self.starts[part], self.sizes[part]))
@@ -135,7 +135,7 @@ def _add_words(hashes: Hashes, texts: Texts) -> None:
     """
     for block, (places, words) in enumerate(texts._blocks()):
         words ^= words >> _HALF  # noqa: PLW2901
-        sums = words @ _FACTORS[: words.shape[1]]
+        sums = words @ FACTORS[: words.shape[1]]
         if block:
             hashes[places] += sums * np.uint64(2 * block + 1)
         else:
