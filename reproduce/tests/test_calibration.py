@@ -17,13 +17,13 @@ from duelpool.simulation import SimulationResult, Trial, simulate
 from duelpool_reproduce import EXPERIMENTS
 from duelpool_reproduce.calibration.checks import (
     CHANCES,
-    NEVER_STOPPED,
     NOT_STATED,
     POOLED,
     BarCheck,
     checks_of_stated,
     checks_of_stops,
     within_goal,
+    worst_of,
 )
 from duelpool_reproduce.calibration.experiment import CalibrationReport, calibration
 from duelpool_reproduce.calibration.judges import (
@@ -42,7 +42,15 @@ from duelpool_reproduce.calibration.problems import (
     SPEAKING,
     problems,
 )
-from duelpool_reproduce.verdicts import KEPT, MISSED, NOT_TO_BE_HAD, VerdictCounts
+from duelpool_reproduce.verdicts import (
+    KEPT,
+    MISSED,
+    NEVER_STOPPED,
+    NONE_STOPPED,
+    NOT_TO_BE_HAD,
+    TOO_FEW,
+    VerdictCounts,
+)
 
 ITEMS = tuple(f"i{at:02}" for at in range(20))
 
@@ -166,29 +174,38 @@ def test_the_public_votes_give_many_near_ties() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "least", "verdict", "missed"),
+    ("value", "least", "verdict"),
     [
-        (0.10, False, "passed", False),
-        (-0.5, False, "passed", False),
-        (0.13, False, "reached", False),
-        (0.131, False, "over by 0.031", True),
-        (0.10, True, "passed", False),
-        (0.07, True, "reached", False),
-        (0.05, True, "short by 0.050", True),
-        (None, False, "-", False),
+        (0.10, False, KEPT),
+        (-0.5, False, KEPT),
+        (0.13, False, KEPT),
+        (0.131, False, MISSED),
+        (0.10, True, KEPT),
+        (0.07, True, KEPT),
+        (0.05, True, MISSED),
     ],
 )
 def test_three_standard_errors_beyond_a_bar_are_forgiven(
-    value: float | None, least: bool, verdict: str, missed: bool
+    value: float | None, least: bool, verdict: str
 ) -> None:
-    check = BarCheck("p", "f", value, 0.10, 0.01, least=least, why="" if missed else "for a reason")
-    assert (check.verdict, check.missed) == (verdict, missed)
-    figure = check.measured()
-    assert figure.verdict == (NOT_TO_BE_HAD if value is None else MISSED if missed else KEPT)
-    assert figure.explained is not missed
+    check = BarCheck("p", "f", value, 0.10, 0.01, least=least)
+    assert check.verdict == verdict
+    assert check.measured().explained is (verdict == KEPT)
     assert (
-        replace(check, why="for a reason").measured().explained
+        replace(check, why="a cause").measured().explained
     )  # a missed bar needs one, as a paper's figure does
+    assert replace(check, error=0.2).verdict == TOO_FEW
+
+
+def test_a_row_has_the_worst_verdict_and_names_its_figures() -> None:
+    kept = BarCheck("p", "best, stated less right", 0.0, 0.10, 0.001)
+    few, missed = replace(kept, figure="refused", error=0.2), replace(kept, figure="near best, x", value=0.3)
+    none = replace(kept, value=None, why=NEVER_STOPPED)
+    assert worst_of([]) == ""
+    assert worst_of([kept]) == worst_of([kept, kept]) == KEPT
+    assert worst_of([kept, few]) == "too few: refused"
+    assert worst_of([few, missed, kept]) == "missed: near best"
+    assert worst_of([none]) == NONE_STOPPED
 
 
 BLIND = Certainty(by_chance=True)
@@ -204,7 +221,7 @@ def result_of(*trials: Trial, budget: str = "7K") -> SimulationResult:
 
 
 def verdicts(checks: Iterable[BarCheck]) -> dict[tuple[str, str], str]:
-    return {(each.problem, each.figure): each.verdict.partition(" ")[0] for each in checks}
+    return {(each.problem, each.figure): each.verdict for each in checks}
 
 
 def test_coins_must_be_refused_and_clear_problems_must_not() -> None:
@@ -221,13 +238,13 @@ def test_coins_must_be_refused_and_clear_problems_must_not() -> None:
         )
     )
     over = "best, stated less right"
-    assert (found["coins 0.5", over], found["coins 0.5", "refused"]) == ("over", "short")
-    assert (found["coins 0.5", "top 5, stated less right"], found["coins 0.501", over]) == ("over", "passed")
-    assert found["coins 0.5", "near best, stated less right"] == "passed"  # the best of coins beats none
-    assert found["coins 0.501", "refused"] == "passed"
-    assert (found["A", "refused"], found["A", "best, right less stated"]) == ("over", "over")
-    assert (found["bt 2", "refused"], found["bt 2", "best, right less stated"]) == ("passed", "passed")
-    assert found["dl21 raw", "best, right less stated"] == "over"
+    assert (found["coins 0.5", over], found["coins 0.5", "refused"]) == (MISSED, MISSED)
+    assert (found["coins 0.5", "top 5, stated less right"], found["coins 0.501", over]) == (MISSED, KEPT)
+    assert found["coins 0.5", "near best, stated less right"] == KEPT  # the best of coins beats none
+    assert found["coins 0.501", "refused"] == KEPT
+    assert (found["A", "refused"], found["A", "best, right less stated"]) == (MISSED, MISSED)
+    assert (found["bt 2", "refused"], found["bt 2", "best, right less stated"]) == (KEPT, KEPT)
+    assert found["dl21 raw", "best, right less stated"] == MISSED
     assert ("dl21 raw", "refused") in found
     assert ("bt 2", "stopped within 7 an item") not in found
 
@@ -237,15 +254,15 @@ def test_all_problems_together_are_held_to_less() -> None:
     half = [trial(stated, right=at % 2 == 0) for at in range(2000)]
     checks = checks_of_stated({"bt 0.1": result_of(*half), "bt 0.25": result_of(*half)})
     found = verdicts(checks)
-    assert found["bt 0.1", "best, stated less right"] == "passed"  # by .05
+    assert found["bt 0.1", "best, stated less right"] == KEPT  # by .05
     pooled = next(
         each for each in checks if (each.problem, each.figure) == (POOLED, "best, stated less right")
     )
     assert pooled.value == pytest.approx(0.05)
-    assert (pooled.bar, pooled.verdict) == (0.03, "reached")
+    assert (pooled.bar, pooled.verdict) == (0.03, TOO_FEW)
     assert within_goal(checks) == (2, 2)
     many = checks_of_stated({"bt 0.1": result_of(*half * 8)})
-    assert verdicts(many)[POOLED, "best, stated less right"] == "over"
+    assert verdicts(many)[POOLED, "best, stated less right"] == MISSED
 
 
 def test_what_is_not_stated_cannot_be_had() -> None:
@@ -255,14 +272,17 @@ def test_what_is_not_stated_cannot_be_had() -> None:
     assert {each.figure for each in silent} == {
         f"{CHANCES[chance]}, stated less right" for chance in ("top_five", "near_best")
     }
-    assert verdicts(checks_of_stated({"A": result_of(trial(None))}))["A", "best, stated less right"] == "-"
+    assert (
+        verdicts(checks_of_stated({"A": result_of(trial(None))}))["A", "best, stated less right"]
+        == NOT_TO_BE_HAD
+    )
 
 
 def test_few_trials_that_all_end_alike_refute_no_bar() -> None:
     """Three trials that state .6 and are all wrong: chance .06."""
     wrong = [trial(Certainty(best=0.6), right=False)] * 3
-    assert not any(each.missed for each in checks_of_stated({"bt 0.1": result_of(*wrong)}))
-    assert any(each.missed for each in checks_of_stated({"bt 0.1": result_of(*wrong * 20)}))
+    assert not any(each.verdict == MISSED for each in checks_of_stated({"bt 0.1": result_of(*wrong)}))
+    assert any(each.verdict == MISSED for each in checks_of_stated({"bt 0.1": result_of(*wrong * 20)}))
 
 
 def test_those_that_stopped_must_be_right() -> None:
@@ -277,12 +297,12 @@ def test_those_that_stopped_must_be_right() -> None:
     )
     right, stopped = "right when it stopped at 0.9", "stopped within 7 an item"
     assert verdicts(found) == {
-        ("B", right): "passed",
-        ("B", stopped): "short",
-        ("A", right): "short",
-        ("bt 2", right): "-",
-        ("bt 2", stopped): "short",
-        (POOLED, right): "short",
+        ("B", right): KEPT,
+        ("B", stopped): MISSED,
+        ("A", right): MISSED,
+        ("bt 2", right): NONE_STOPPED,
+        ("bt 2", stopped): MISSED,
+        (POOLED, right): MISSED,
     }
     assert [each.why for each in found if each.value is None] == [NEVER_STOPPED]
 
@@ -305,6 +325,7 @@ def test_the_report_can_be_read_by_people_and_programs(small: CalibrationReport)
     for section in (of_set, of_first, stopped, bins):
         assert all(len(row) == len(section.columns) for row in section.rows)
     assert stopped.rows[0][4] == "70"
+    assert {str(row[1]).partition(" ")[2] for row in stopped.rows} == {"of 1", "of 2"}
     assert {result.trials for result in small.whole.values()} == {2}
     assert {result.trials for result in small.stopping.values()} == {small.stopping_trials} == {1}
     assert stopped.title == "Stopped once it states 0.9 (1 trials a problem)"
@@ -326,8 +347,8 @@ def test_a_missed_bar_is_not_explained_and_is_named(small: CalibrationReport) ->
     missed = "A, K=10: best, stated less right"
     assert missed in VerdictCounts.of(report).unexplained
     assert any(note.startswith("Missed: A, K=10, best, stated less right: 0.900") for note in report.notes())
-    assert report.as_json()["passed"] is report.as_json()["reached"] is False
-    assert report.sections()[0].rows[0][-1] == "over by 0.800"
+    assert report.as_json()["missed"] > 0
+    assert str(report.sections()[0].rows[0][-1]).startswith("missed")
     nothing = CalibrationReport({}, {}, (), 1, 0)
     assert nothing.compared() == ()
     assert json.dumps(nothing.as_json())

@@ -15,7 +15,7 @@ from duelpool.strategies import STRATEGIES
 from duelpool_reproduce import EXPERIMENTS, Experiment, MissingData
 from duelpool_reproduce.flagship import FlagshipReport, Reached, flagship, measured
 from duelpool_reproduce.flagship_cells import BARS, FILES, PEERS, PROBLEMS, QUICK_PEERS, Bar, FlagshipProblem
-from duelpool_reproduce.verdicts import VerdictCounts
+from duelpool_reproduce.verdicts import KEPT, MISSED, TOO_FEW, VerdictCounts
 
 SMALL = ("A, K=10", "B, K=10", "top 5: A, K=10")
 
@@ -27,18 +27,18 @@ def small() -> FlagshipReport:
 
 @pytest.mark.parametrize(
     ("ours", "verdict"),
-    [
-        (0.75, "passed"),
-        (0.742, "passed"),
-        (0.741, "reached"),
-        (0.712, "reached"),
-        (0.711, "short by 0.031"),
-        (0.5, "short by 0.242"),
-    ],
+    [(0.75, KEPT), (0.742, KEPT), (0.741, KEPT), (0.712, KEPT), (0.711, MISSED), (0.5, MISSED)],
 )
 def test_three_standard_errors_below_the_bar_are_forgiven(ours: float, verdict: str) -> None:
     bar = Bar("A", "single", (0.734, 0.75))
-    assert Reached(bar, ours, 0.0101, None).verdict == verdict
+    assert Reached(bar, ours, 0.0101, None, trials=2000).verdict == verdict
+    assert Reached(bar, ours, 0.0101, None, trials=12).verdict == TOO_FEW
+
+
+def test_none_and_all_of_the_trials_have_wilsons_interval(small: FlagshipReport) -> None:
+    right, wrong = (result_of(*(outcome(0.5, right=each),) * 12) for each in (True, False))
+    report = replace(small, ours=small.ours | {"A, K=10": right, "B, K=10": wrong})
+    assert [row[3] for row in report.sections()[0].rows][:2] == ["1.000 (0.758-1.000)", "0.000 (0.000-0.242)"]
 
 
 def test_every_problem_has_a_bar_and_every_bar_its_problem() -> None:
@@ -151,8 +151,8 @@ def test_many_figures_a_little_below_their_bars_are_seen_together() -> None:
 
 def test_one_trial_alone_refutes_no_bar() -> None:
     bar = Bar("B, K=1000", "single", (0.94, 0.94))
-    assert 3 * Reached(bar, 0.0, 0.0, None).error_at_bar(1) > 0.94
-    assert 3 * Reached(bar, 0.0, 0.0, None).error_at_bar(5) < 0.94
+    assert Reached(bar, 0.0, 0.0, None, trials=1).verdict == TOO_FEW
+    assert Reached(bar, 0.0, 0.0, None, trials=5).verdict == MISSED
 
 
 def test_a_known_figure_of_prefbest_stands_in_parentheses() -> None:

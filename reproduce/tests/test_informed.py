@@ -57,7 +57,7 @@ def test_savings_by_hand() -> None:
     assert noisy.plain_error == pytest.approx(500 * 0.5 * (0.0126**2 + 0.0155**2) ** 0.5, rel=0.1)
     late = savings(without, [(50.0, 0.5), (150.0, 0.6)], trials=1000, seed=1, levels=(0.4,))[0]
     assert late.at_most
-    assert late.told[2:] == ("≤50±0", f"≥75±{100 * late.share_error:.0f} %")
+    assert late.told[2:] == ("≤50", f"≥75±{100 * late.share_error:.0f} %")
     assert savings([], with_it, trials=10, seed=1) == ()
 
 

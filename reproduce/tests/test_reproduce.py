@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
 from duelpool.files import Qrels, Run
 from duelpool.plots import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels, save_figure
-from duelpool.records import Judgment, Levels, Outcome
+from duelpool.records import Levels, Outcome
+from duelpool.shares import wilson
 from duelpool.simulation import simulate
 from duelpool_reproduce import EXPERIMENTS, NOT_RUN, PAPERS, Experiment, MissingData, Section
 from duelpool_reproduce.beyond.growth import exponent
@@ -29,7 +30,6 @@ from duelpool_reproduce.budget_tables import PAPER as BUDGET_PAPER
 from duelpool_reproduce.budget_tables import Figure as BudgetFigure
 from duelpool_reproduce.command import reproduce
 from duelpool_reproduce.dueling_bandits.best_items import reciprocal_ranks, top_graded
-from duelpool_reproduce.dueling_bandits.crowd import agreement_of_repeats
 from duelpool_reproduce.informed import WAYS
 from duelpool_reproduce.measure_study import simulated_study
 from duelpool_reproduce.survey import (
@@ -41,20 +41,32 @@ from duelpool_reproduce.survey import (
     run_one,
     summaries,
 )
-from duelpool_reproduce.targets import ONE_TOPIC, TRUE_TREC, ReportWithVerdicts, budget_checks
+from duelpool_reproduce.targets import (
+    CLT_BY_FORMULA,
+    ONE_TOPIC,
+    TRUE_TREC,
+    ReportWithVerdicts,
+    budget_checks,
+)
 from duelpool_reproduce.top_k.effort import log_rankings
 from duelpool_reproduce.verdicts import (
     AGREES,
+    AS_BEFORE,
     DIFFERS,
     KEPT,
     MISSED,
+    NEVER_STOPPED,
     NEW,
+    NONE_STOPPED,
+    NOT_EXPLAINED,
     NOT_TO_BE_HAD,
     PEOPLE,
     TOO_FEW,
     ComparisonReport,
     Measured,
     VerdictCounts,
+    share_text,
+    with_error,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +105,9 @@ def invoke(*words: str) -> Any:
         (Measured("f", (0.8, inf), 0.79), DIFFERS, False),
         (Measured("f", (-inf, 3), 3), AGREES, True),
         (Measured("f", 10, None, why="never released"), NOT_TO_BE_HAD, True),
-        (Measured("f", None, 3, 3), AGREES, True),
+        (Measured("f", 10, 11, why=f"{NOT_EXPLAINED} Other runs were ruled out."), DIFFERS, False),
+        # no paper has it
+        (Measured("f", None, 3, 3), AS_BEFORE, True),
         (Measured("f", None, 4, 3), DIFFERS, False),
         (Measured("f", None, 4), NEW, True),
         # three standard errors must be able to show a difference of a tenth
@@ -103,10 +117,23 @@ def invoke(*words: str) -> Any:
         (Measured("f", 100, 101, error=3.4), TOO_FEW, True),
         (Measured("f", 100, 140, error=10), DIFFERS, False),
         (Measured("f", (0, 1), 1.015, error=0.16), TOO_FEW, True),
+        # a share below a tenth of the whole: a tenth of itself
+        (Measured("f", 7, 8, error=2.8, whole=1000), TOO_FEW, True),
+        (Measured("f", 100, 101, error=2.8, whole=1000), AGREES, True),
+        # the paper's own error counts beside the paper, and not beside what is known
+        (Measured("f", 1.75, 2.03, 2.0, within=0.05, paper_error=0.124), TOO_FEW, True),
+        (Measured("f", 1.75, 2.03, 1.9, within=0.05, paper_error=0.124), TOO_FEW, False),
+        (Measured("f", 100, 110, error=3, paper_error=3), TOO_FEW, True),
+        (Measured("f", 100, 113, error=3, paper_error=3, why="other runs"), DIFFERS, True),
         (Measured("f", (0, 1), 0.4, error=0.1), AGREES, True),  # inside by more than three of them
         (Measured("f", None, 4, (-inf, 5), kind="bar"), KEPT, True),
         (Measured("f", None, 6, (-inf, 5), kind="bar"), MISSED, False),
         (Measured("f", None, 5, (-inf, 5), error=1, kind="bar"), TOO_FEW, True),
+        # a bar at 0: within three errors of it there are too few trials to say
+        (Measured("f", (0, inf), 0.0048, error=0.0147, kind="bar", whole=1), TOO_FEW, True),
+        (Measured("f", (0, inf), 0.0656, error=0.0145, kind="bar", whole=1), KEPT, True),
+        (Measured("f", (0, inf), -0.0656, error=0.0145, kind="bar", whole=1), MISSED, False),
+        (Measured("f", (0.87, inf), None, why=NEVER_STOPPED, kind="bar"), NONE_STOPPED, True),
         (Measured("f", 0.7, 0.7, kind="people"), PEOPLE, True),
         (Measured("f", 0.7, 0.9, kind="people"), PEOPLE, True),
     ],
@@ -123,6 +150,24 @@ def test_figures_are_written_as_they_are_stated() -> None:
     assert Measured("f", (0.485, 0.735), 0.5, error=0.01).texts() == ("0.485-0.735", "", "0.500±0.010")
     assert Measured("f", (0.8, inf), 0.9, (-inf, 3)).texts() == ("over 0.800", "at most 3", "0.900")
     assert Measured("f", 3830.41, None, digits=2).texts() == ("3,830.41", "", "")
+    assert Measured("f", (0.8, inf), 0.9, kind="bar").texts()[0] == "at least 0.800"
+    assert Measured("f", 26_842_725, 3.4e220).texts() == ("26,842,725", "", "3.4e220")
+
+
+def test_no_figure_has_an_error_of_nothing() -> None:
+    """Of none or all of the trials it is Wilson's interval; an error that rounds to nothing isn't written."""
+    low, high = wilson(12, 12) or (0.0, 0.0)
+    assert high == 1.0
+    assert Measured("f", None, 1.0, error=0.1, whole=1, trials=12).text == f"1.000 ({low:.3f}-1.000)"
+    assert Measured("f", None, 0.0, error=0.1, whole=1, trials=12).text == f"0.000 (0.000-{1 - low:.3f})"
+    assert (
+        Measured("f", None, 0, error=9, whole=1000, trials=12, digits=0).text
+        == f"0 (0-{1000 * (1 - low):.0f})"
+    )
+    assert Measured("f", None, 0.5, error=0.1, whole=1, trials=12).text == "0.500±0.100"
+    assert share_text(0.5, 12, 0.144) == "0.500±0.144"
+    assert with_error(0.8744, 0.0004, 3) == "0.874"
+    assert with_error(0.8744, 0.0006, 3) == "0.874±0.001"
 
 
 def drawn() -> Any:
@@ -157,8 +202,11 @@ def test_reasons_are_numbered_once_and_told_under_the_tables() -> None:
 
 def test_a_tally_counts_verdicts_and_names_what_is_not_explained() -> None:
     assert VerdictCounts.of(MIXED) == VerdictCounts(
-        agree=1, differ=3, not_to_be_had=1, new=1, unexplained=("odd",)
+        agree=1, differ=3, not_to_be_had=1, new=1, unexplained=("odd",), without_reason=("odd",)
     )
+    odd = replace(MIXED.rows[4], why=f"{NOT_EXPLAINED} The data are the same.")
+    said = VerdictCounts.of(replace(MIXED, rows=(*MIXED.rows[:4], odd)))
+    assert (said.unexplained, said.without_reason) == (("odd",), ())
     rows = list(csv.DictReader(MIXED.figures().as_csv().splitlines()))
     assert [row["verdict"] for row in rows].count(DIFFERS) == 3
     assert rows[3]["ours"] == ""
@@ -259,11 +307,11 @@ def test_all_carries_on_without_data_and_ends_with_the_verdicts(
     done = invoke("all", "--quick", "--data", str(tmp_path), "--out", str(tmp_path / "out"))
     end = done.stdout[done.stdout.index("Beyond the papers") :]
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in end.splitlines() if line[0] == "│"]
-    assert [row[:6] for row in rows] == [
-        ["mixed", "1", "3", "0", "1", "1"],
-        ["needy", "not run", "", "", "", ""],
-        ["broken", "not run", "", "", "", ""],
-        ["all", "1", "3", "0", "1", "1"],
+    assert [row[:5] for row in rows] == [
+        ["mixed", "1", "3", "1", "1"],
+        ["needy", "not run", "", "", ""],
+        ["broken", "not run", "", "", ""],
+        ["all", "1", "3", "1", "1"],
     ]
     told = " ".join(end.split())
     assert "Not run: needy. 'needy' reads cast19/x" in told
@@ -316,16 +364,19 @@ def test_the_page_holds_every_table_and_reason() -> None:
     assert Section("t", ("a",), (("x|y",), (None,))).as_markdown() == "| a |\n| --- |\n| x\\|y |\n|  |\n"
 
 
-def test_a_papers_figures_and_our_bars_are_counted_apart() -> None:
+def test_papers_tracks_and_our_own_bars_are_counted_apart() -> None:
+    bars = replace(MIXED, rows=(Measured("kept", (1, inf), 2, kind="bar"), Measured("same", None, 2, 2)))
     ran = [
         run_one(small("theirs", lambda *_: MIXED, paper="top-k"), 2, 0),
-        run_one(small("ours", lambda *_: MIXED), 2, 0, quick=True),
+        run_one(small("tracks", lambda *_: MIXED, paper="trec"), 2, 0),
+        run_one(small("ours", lambda *_: bars), 2, 0, quick=True),
     ]
-    papers, beyond = summaries(ran, timed=False)
-    assert papers.columns == ("experiment", "agrees", "differs", "too few", "can't", "alone", "people")
-    assert beyond.columns == ("experiment", "kept", "missed", "too few", "can't", "alone")
-    assert [row[0] for row in papers.rows] == ["theirs", "all"]
-    assert [row[0] for row in beyond.rows] == ["ours", "all"]
+    papers, tracks, beyond = summaries(ran, timed=False)
+    assert papers.columns == tracks.columns == ("experiment", "agrees", "differs", "can't", "alone")
+    assert beyond.columns == ("experiment", "as before", "kept")
+    assert [[row[0] for row in table.rows] for table in (papers, tracks, beyond)] == [
+        [name, "all"] for name in ("theirs", "tracks", "ours")
+    ]
     assert any(words == "A smoke test only, in its quick form: ours." for words in closing_words(ran))
 
 
@@ -385,12 +436,6 @@ def test_a_damaged_report_is_refused_with_its_place(tmp_path: Path) -> None:
 
 
 # ---- what the experiments compute, by hand
-
-
-def test_repeats_are_compared_two_by_two() -> None:
-    votes = [("a", "b", "L"), ("a", "b", "L"), ("b", "a", "L"), ("a", "c", "R")]
-    judgments = [Judgment("t", a, b, Outcome.LEFT if side == "L" else Outcome.RIGHT) for a, b, side in votes]
-    assert agreement_of_repeats(judgments) == (3, 1)
 
 
 def test_reciprocal_ranks_of_labels() -> None:
@@ -475,7 +520,9 @@ def test_the_budget_papers_figures_have_verdicts() -> None:
         "REVERSE-75: P sd by the formula": DIFFERS,
         "weaver2: true": AGREES,
     }
-    assert VerdictCounts.of(report) == VerdictCounts(agree=2, differ=2, too_few=1)
+    assert VerdictCounts.of(report) == VerdictCounts(
+        agree=2, differ=2, too_few=1, unexplained=("REVERSE-75: P sd by the formula",)
+    )
     assert sum(note.startswith("[") for note in report.notes()) == 2
     assert len(json.loads(json.dumps(report.as_json()))["verdicts"]) == 5
     assert [section.title for section in report.sections()][-1] == "Verdicts: TREC-8, Table 3"
@@ -505,7 +552,15 @@ def test_every_figure_of_the_budget_papers_tables_has_a_verdict() -> None:
         if (table, f"{row}: {column}") not in held and (table, column.rpartition(" ")[2]) not in trials
     ]
     assert missing == []
-    assert {row.verdict for row in checks if row.part.startswith("TREC-8")} == {AGREES, TOO_FEW}
+    trec = [row for row in checks if row.part.startswith("TREC-8") and CLT_BY_FORMULA not in row.figure]
+    assert {row.verdict for row in trec} == {AGREES, TOO_FEW}
+    deviations = [row for row in checks if row.figure.endswith("sd by the formula") and row.paper is not None]
+    assert (
+        len(deviations) == 3 * 5 + 3 * 3 + 5
+    )  # Tables 3 and 4: the paper's figure itself, with its trials' error
+    assert {row.paper for row in deviations} <= set(BUDGET_PAPER.values())
+    assert all(row.paper_error == pytest.approx(row.paper / 198**0.5) for row in deviations)
+    assert {row.verdict for row in deviations} == {TOO_FEW}
 
 
 def test_what_a_predictor_is_worth_has_verdicts() -> None:
@@ -514,7 +569,7 @@ def test_what_a_predictor_is_worth_has_verdicts() -> None:
         Worth("TREC-8, half", 4000, who, "hedged, greg", ratio, 0.02, 0.95, 0.9, 1.0, "SQRT", bar)
         for who, ratio, bar in given
     )
-    assert [row.verdict for row in rows] == ["passed", "over by 0.150", ""]
+    assert [row.verdict for row in rows] == [KEPT, MISSED, ""]
     report = PredictorReport(rows, 10, 0)
     checks = report.compared()
     wrong = "TREC-8, half, n=4000, useless: hedged, greg"
@@ -545,7 +600,7 @@ def ours(report: Any, figure: str) -> float:
 
 
 def sets_are_rebuilt(report: Any) -> None:
-    assert {row.verdict for row in report.rows} == {AGREES}
+    assert {row.verdict for row in report.rows} == {AGREES, AS_BEFORE}
 
 
 def twins_are_found(report: Any) -> None:
@@ -623,7 +678,7 @@ def shares_of_agreement_are_the_known_ones(report: Any) -> None:
         rag.left.value,
         ukp.agreement.value,
         ukp.alpha[0],
-        ukp.transitive,
+        ukp.transitive.value,
     ]
     assert shares_by_kind == pytest.approx([0.5788, 0.1605, 0.4834, 0.5238, 0.2667, 0.9656], abs=0.0001)
     taus = {each.criterion: each for each in report.taus}
@@ -697,9 +752,9 @@ def test_the_quick_form_explains_every_difference(name: str, trials: int) -> Non
     data = Path(folder) if folder else None
     ran = run_one(experiment, trials, 0, data=data, quick=True)
     assert ran.report is not None, ran.problem
-    assert ran.tally.unexplained == ()
+    assert ran.tally.without_reason == ()
     told = ran.tally
-    assert told.agree + told.new + told.too_few + told.people > 0
+    assert told.agree + told.as_before + told.kept + told.new + told.too_few + told.people > 0
     json.dumps(ran.report.as_json())
     assert ran.report.figures().rows
     for section in ran.report.sections():
@@ -732,7 +787,8 @@ def stored_verdicts() -> list[tuple[str, Measured, str]]:
     rows = []
     with (ROOT / "docs" / "results.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            number = {name: float(row[name]) if row[name] else None for name in ("ours", "ours_se", "whole")}
+            columns = ("ours", "ours_se", "paper_se", "whole")
+            number = {name: float(row[name]) if row[name] else None for name in columns}
             figure = Measured(
                 row["figure"],
                 stated(row["paper_low"], row["paper_high"]),
@@ -744,6 +800,7 @@ def stored_verdicts() -> list[tuple[str, Measured, str]]:
                 row["table"],
                 kind=row["kind"],  # type: ignore[arg-type]
                 whole=number["whole"],
+                paper_error=number["paper_se"],
             )
             rows.append((row["experiment"], figure, row["verdict"]))
     return rows
@@ -757,26 +814,36 @@ def test_every_verdict_of_the_results_page_follows_from_its_numbers() -> None:
     rows = stored_verdicts()
     assert len(rows) > 500
     assert [figure.figure for _, figure, verdict in rows if figure.verdict != verdict] == []
-    papers = [name for name, each in EXPERIMENTS.items() if each.paper != "beyond"]
-    tables = re.findall(r"\*\*(The papers' figures|Beyond the papers[^*]*)\*\*\n\n((?:\|.*\n)+)", PAGE)
-    lines = [line for _, table in tables for line in table.splitlines()[2:]]
-    counted = {
-        cells[0]: cells[1:] for line in lines if (cells := [cell.strip() for cell in line.split("|")[1:-1]])
-    }
+    counted: dict[str, Counter[str]] = {}
+    for table in re.findall(r"\n\n((?:\| .*\n)+)", PAGE.partition("\n## ")[0]):
+        head, _, *lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines())
+        for name, *numbers in lines:
+            if name != "all":
+                counts = zip(head[1:], map(int, numbers), strict=True)
+                counted[name] = Counter({word: number for word, number in counts if number})
+    assert list(counted) == list(EXPERIMENTS)
+    heads = {NOT_TO_BE_HAD: "can't", NEW: "alone"}
     for name in EXPERIMENTS:
-        verdicts = Counter(verdict for experiment, _, verdict in rows if experiment == name)
-        if not verdicts:  # all of its figures are ours alone
-            continue
-        words = (AGREES, DIFFERS) if name in papers else (KEPT, MISSED)
-        counts = [verdicts[words[0]], verdicts[words[1]], verdicts[TOO_FEW]]
-        if name not in papers:  # other programs' figures and the tracks' own
-            counts = [counts[0] + verdicts[AGREES], counts[1] + verdicts[DIFFERS], counts[2]]
-        assert [int(cell) for cell in counted[name][:3]] == counts, name
+        verdicts = Counter(heads.get(word, word) for experiment, _, word in rows if experiment == name)
+        if verdicts:  # else all of its figures are ours alone
+            assert counted[name] == verdicts, name
+
+
+def test_the_results_page_names_what_is_not_explained_and_nothing_differs_in_silence() -> None:
+    rows = [(name, figure) for name, figure, _ in stored_verdicts() if not figure.explained]
+    assert [figure.figure for _, figure in rows if not figure.called_unexplained] == []
+    named = dict(re.findall(r"^- Not explained, ([\w-]+): (.+)\.$", PAGE, re.MULTILINE))
+    assert set(named) == {name for name, _ in rows}
+    for name, figure in rows:
+        assert figure.figure in named[name]
+
+
+def test_no_figure_of_the_results_page_has_an_error_of_nothing() -> None:
+    assert re.findall(r"\S*±0(?:\.0+)?(?![\d.])\S*", PAGE) == []
 
 
 def test_the_results_page_has_every_experiment_in_its_form() -> None:
     assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == list(EXPERIMENTS)
-    assert "Not explained, " not in PAGE
     assert "Not run" not in PAGE
     for name, experiment in EXPERIMENTS.items():
         part = PAGE.split(f"\n### {name}\n", 1)[1].split("\n### ", 1)[0]

@@ -25,7 +25,7 @@ from duelpool_reproduce.beyond.two_sources import (
 )
 from duelpool_reproduce.cells import Cells
 from duelpool_reproduce.savings import BudgetPoint, FoundCurves, Saving, found_curves
-from duelpool_reproduce.verdicts import KEPT, MISSED, NEW
+from duelpool_reproduce.verdicts import KEPT, MISSED, NEW, TOO_FEW
 
 ITEMS = tuple(f"i{at:02}" for at in range(24))
 
@@ -99,7 +99,7 @@ def test_a_quarter_is_asked_of_the_made_model(saved: float, verdict: str) -> Non
     bars = SourcesCase(Sources(CAST, "people.pref"), curves(saved), 4, 276.0, 0.5).bars()
     verdicts = {bar.figure: bar.verdict for bar in bars}
     assert verdicts[f"saved at 0.50: {BOTH}"] == verdict
-    assert verdicts[f"saved at 0.50: {SHUFFLED}"] == KEPT
+    assert verdicts[f"saved at 0.50: {SHUFFLED}"] == TOO_FEW  # exactly 0: no saving is told from none
     assert verdicts[f"judgments at 0.50: {BOTH}"] == NEW
 
 

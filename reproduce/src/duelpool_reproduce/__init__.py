@@ -76,6 +76,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
             *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
             _BUDGET,
+            OFFICIAL,
             *(
                 FLAGSHIP_TABLE,
                 CALIBRATION,
@@ -89,7 +90,6 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 _PREDICTORS,
                 GROWTH,
                 REUSE,
-                OFFICIAL,
             ),
         )
     }

@@ -30,7 +30,7 @@ from duelpool.files import Preferences, read_assessed, read_preferences
 from duelpool.files.source import read_source
 from duelpool.preferences import bradley_terry, win_matrices
 from duelpool.records import Judgment, Outcome
-from duelpool.shares import Share
+from duelpool.shares import Share, clustered_share
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.verdicts import Measured, reasons_of, table_of
@@ -79,8 +79,7 @@ class Crowd:
     units: int
     agreement: Share
     alpha: tuple[float | None, float | None, float | None]
-    transitive: float | None
-    triplets: int
+    transitive: Share
     majority: float | None
     left: Share
 
@@ -116,7 +115,13 @@ class AgreementReport:
         part = "Transitive triplets of one person"
         triplets = [
             Measured(
-                f"{each.data}, {each.criterion}", (0.99, math.inf), each.transitive, why=A_CROWD, part=part
+                f"{each.data}, {each.criterion}",
+                (0.99, math.inf),
+                each.transitive.value,
+                error=each.transitive.error,
+                why=A_CROWD,
+                part=part,
+                whole=1,
             )
             for each in self.crowds
             if each.criterion in ("overall", "quality_overall")
@@ -138,7 +143,7 @@ class AgreementReport:
             )
             for each in self.known
         )
-        columns = ("who", "pairs", "compared", "known", "found", "95 %", "verdict")
+        columns = ("who", "pairs", "compared", "before", "ours", "95 %", "verdict")
         tables = [Section("Shares that agree", columns, rows)]
         whole = [each for each in self.compared() if each.paper is not None]
         if whole:
@@ -173,8 +178,8 @@ class AgreementReport:
         rows = tuple(
             (
                 each.criterion,
-                each.triplets,
-                _text(each.transitive),
+                int(each.transitive.whole),
+                _text(each.transitive.value),
                 _text(each.majority),
                 _text(each.left.value),
                 _ends(each.left),
@@ -209,7 +214,8 @@ class AgreementReport:
             )
             rows.append((where, "alpha", None, *crowd.alpha))
             rows.append((where, "left", None, crowd.left.value, crowd.left.low, crowd.left.high))
-            rows.append((where, "transitive", None, crowd.transitive, None, None))
+            share = crowd.transitive
+            rows.append((where, "transitive", None, share.value, share.low, share.high))
             rows.append((where, "majority transitive", None, crowd.majority, None, None))
         for tau in self.taus:
             rows.append((f"crowdrag25, {tau.criterion}", "tau, votes", None, tau.votes, None, None))
@@ -224,7 +230,8 @@ class AgreementReport:
             "people's.",
             "GPT-4o judged every pair of people in both orders; only those on which it stayed with its choice count.",
             "ukpconvarg1 doesn't say which argument stood first on the screen: left is the first-named one.",
-            "Transitive: triplets that one person decided; majority: those of what most people preferred.",
+            "Transitive: triplets that one person decided, the error over topics; majority: those of what most people "
+            "preferred.",
             "Grades: crowdrag25 first makes one label of each pair's votes, by how far it trusts a worker, and fits "
             "Bradley-Terry to the labels. From the same labels we get its order; from all votes alike, another one.",
         )
@@ -319,7 +326,6 @@ def crowds(name: str, votes: Votes, resamples: int, seed: int) -> list[Crowd]:
         some = votes.of_criterion(criterion)
         counts = pair_counts(some)
         alpha = krippendorff_alpha(counts, cluster="topic", resamples=resamples, seed=seed)
-        triplets = transitivity(some)
         results.append(
             Crowd(
                 data=name,
@@ -328,13 +334,21 @@ def crowds(name: str, votes: Votes, resamples: int, seed: int) -> list[Crowd]:
                 units=len(counts.matrix),
                 agreement=preference_table(some, "topic").agreement,
                 alpha=(alpha.value, alpha.low, alpha.high),
-                transitive=triplets.overall.share,
-                triplets=triplets.overall.all,
-                majority=triplets.majority.share,
+                transitive=transitive_share(some),
+                majority=transitivity(some).majority.share,
                 left=left_share(some),
             )
         )
     return results
+
+
+def transitive_share(votes: Votes) -> Share:
+    """Return the share of one person's triplets that are transitive, with its error over topics."""
+    topics = votes.frame.get_column("topic").unique().sort().to_list()
+    counts = [transitivity(votes.only(pl.col("topic") == topic)).overall for topic in topics]
+    return clustered_share(
+        np.array([each.transitive for each in counts]), np.array([each.all for each in counts])
+    )
 
 
 def read_crowd(path: Path, *, first_is_left: bool = False) -> Votes:

@@ -24,6 +24,7 @@ PAPERS: Mapping[str, str] = MappingProxyType(
         "top-k": "Assessing top-k preferences (TOIS 2021)",
         "here or there": "Here or There: Preference Judgments for Relevance (2008)",
         "budget": "Unbiased Concurrent Evaluation on a Budget",
+        "trec": "TREC's official scores",
         "beyond": "Beyond the papers",
     }
 )

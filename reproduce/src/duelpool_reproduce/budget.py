@@ -99,8 +99,9 @@ class BudgetReport:
         notes = [
             "SYNTH: grades are drawn for each item by itself; the paper's shift by 5 is a shift by 3.",
             "u~P on SYNTH takes epsilon .016: with the text's .05 its deviations don't come out.",
-            "P on SYNTH (lambda + .05) doesn't give the paper's deviations; what does is not known.",
-            "Hoeffding: the paper's half-widths are twice the inequality's, so ours are half of them or less.",
+            "P on SYNTH (lambda + .05) doesn't give the paper's deviations, which is not explained.",
+            "Hoeffding: the paper's half-widths are twice the inequality's (its text has the factor 2). CLT by the "
+            "formula: 1.96 times u~P's deviation by the formula.",
             "Tables 6 and 8 are for one judgment a query. TREC-8's MEAN with u~ is the paper's with each system's u~ "
             "by its own rank; with one u~ for all systems, as SQRT and KREL have it, it is nine times as large.",
             "DEEP on TREC-8: 250 judgments pay for three topics; the paper's deviations are those of one topic.",

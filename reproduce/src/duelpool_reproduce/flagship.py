@@ -1,9 +1,10 @@
 """The flagship on every problem that it was made for: what it reaches, beside prefBest, and how honest it is."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from duelpool_reproduce.flagship_cells import (
     FlagshipProblem,
     Range,
 )
-from duelpool_reproduce.verdicts import Measured
+from duelpool_reproduce.verdicts import MISSED, WILSON, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,23 +53,36 @@ class Reached:
     standard_error: float
     theirs: float | None
 
+    trials: int = 1
+
+    def measured(self) -> Measured:
+        """Return it as a figure with a verdict beside its bar."""
+        is_share = self.bar.measure != "top5_recall"
+        return Measured(
+            _label(self.bar),
+            None,
+            self.ours,
+            (self.bar.value, math.inf),
+            self.error_at_bar(),
+            kind="bar",
+            whole=1,
+            trials=self.trials if is_share else None,
+        )
+
     @property
     def verdict(self) -> str:
-        """Passed, reached (within three of our standard errors), or by how much it is short."""
-        missing = self.bar.value - self.ours
-        if missing <= 0:
-            return "passed"
-        return "reached" if missing <= 3 * self.standard_error else f"short by {missing:.3f}"
+        """Its verdict."""
+        return self.measured().verdict
 
-    def error_at_bar(self, trials: int) -> float:
+    def error_at_bar(self) -> float:
         """Return our standard error, or where it is larger that of a share at the bar: few trials may all fail.
 
         A share moves in steps of one trial, so that half of one is the least error.
         """
         if self.bar.measure == "top5_recall":
             return self.standard_error
-        at_bar = math.sqrt(self.bar.value * (1 - self.bar.value) / trials)
-        return max(self.standard_error, at_bar, 1 / (2 * trials))
+        at_bar = math.sqrt(self.bar.value * (1 - self.bar.value) / self.trials)
+        return max(self.standard_error, at_bar, 1 / (2 * self.trials))
 
 
 def measured(result: SimulationResult, measure: str) -> tuple[float, float]:
@@ -99,30 +113,19 @@ class FlagshipReport:
                 continue
             beside = self.theirs.get(bar.problem.removeprefix(TOP))
             theirs = None if beside is None else measured(beside, bar.measure)[0]
-            rows.append(Reached(bar, *measured(result, bar.measure), theirs))
+            rows.append(Reached(bar, *measured(result, bar.measure), theirs, result.trials))
         return tuple(rows)
 
     def compared(self) -> tuple[Measured, ...]:
         """Return every figure beside its bar, and all of them together."""
         rows = self.reached()
-        figures = [
-            Measured(
-                _label(row.bar),
-                None,
-                row.ours,
-                (row.bar.value, math.inf),
-                row.error_at_bar(self.ours[row.bar.problem].trials),
-                kind="bar",
-            )
-            for row in rows
-        ]
+        figures = [row.measured() for row in rows]
         if not rows:
             return ()
         # Figures of one problem come from the same trials: their errors are added up, not their squares.
         errors: dict[str, float] = {}
         for row in rows:
-            error = row.error_at_bar(self.ours[row.bar.problem].trials)
-            errors[row.bar.problem] = errors.get(row.bar.problem, 0.0) + error
+            errors[row.bar.problem] = errors.get(row.bar.problem, 0.0) + row.error_at_bar()
         mean = math.fsum(row.ours - row.bar.value for row in rows) / len(rows)
         error = math.hypot(*errors.values()) / len(rows)
         together = Measured(
@@ -160,7 +163,7 @@ class FlagshipReport:
                 _label(row.bar),
                 _beside(row),
                 _range(row.bar.reach),
-                f"{row.ours:.3f}±{row.standard_error:.3f}",
+                replace(row.measured(), error=row.standard_error).text,
                 row.verdict,
             )
             for row in self.reached()
@@ -258,18 +261,20 @@ class FlagshipReport:
     def notes(self) -> Sequence[str]:
         """Return how the figures are meant."""
         errors = self.errors()
-        short = [row for row in self.reached() if row.verdict.startswith("short")]
+        counted = Counter(row.verdict for row in self.reached())
         notes = [
-            "The bar is what two prototypes reached; reached: within 3 of our standard errors below it.",
+            "The bar is what two prototypes reached (of a range, its middle). kept: ours is no more than 3 standard "
+            "errors below it; the error is ours or that of a share at the bar, whichever is larger.",
+            WILSON,
             "prefBest+: prefBest with its extra phase, run here; in parentheses, known from before.",
             "ours: one item is returned, but for 'a set', 'both on top' (the first two are the two best) and "
             "top 5 (the share of the true top five among the first five).",
             "error: the confidence's expected calibration error, ten equal bins, weighted by their trials; "
             "right: a true best item is among those returned as best.",
-            f"{len(self.reached()) - len(short)} of {len(self.reached())} figures reach their bar.",
+            f"Of {len(self.reached())} figures {', '.join(f'{count} {word}' for word, count in counted.items())}.",
             *(
-                f"{row.figure[0].upper()}{row.figure[1:]}: {row.ours:+.3f}±{row.error:.3f}; {row.verdict}, at most "
-                f"{MOST_SHORT:g} and three errors below 0."
+                f"{row.figure[0].upper()}{row.figure[1:]}: {row.ours:+.3f}±{row.error:.3f}; {row.verdict}: the bar is "
+                f"{MOST_SHORT:g} below 0."
                 for row in self.compared()
                 if row.figure == TOGETHER
             ),
@@ -302,7 +307,7 @@ class FlagshipReport:
             "experiment": "flagship",
             "trials": self.trials,
             "seed": self.seed,
-            "reached": all(not row.verdict.startswith("short") for row in self.reached()),
+            "missed": sum(row.verdict == MISSED for row in self.reached()),
             "figures": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
             "confidence": {
                 "pooled_error": self.pooled_error,

@@ -25,6 +25,7 @@ from duelpool.strategies import Strategy, make_strategy
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.cells import NOT_KEPT, Cells
 from duelpool_reproduce.savings import POINT_COLUMNS, BudgetPoint, FoundCurves, found_curves
+from duelpool_reproduce.verdicts import share_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,7 +134,7 @@ class InformedReport:
                 "prefBest + extra",
                 f"{self.mark.judgments:.0f}",
                 "1.00",
-                f"{self.mark.found:.3f}±{self.mark.standard_error:.3f}",
+                share_text(self.mark.found, trials, self.mark.standard_error),
             )
         ]
         for way in WAYS:

@@ -106,21 +106,9 @@ def table5(
     for part, stated in (("(a) correlation", CORRELATION), ("(b) agreement on the sign", SAME_SIGN)):
         for pair, value in stated.items():
             mine = ours[pair].pearson if stated is CORRELATION else ours[pair].same_sign
-            within = (
-                0.05  # other queries: what is asked is that the measures stand to each other as in the study
-            )
+            table = f"Table 5 {part}, simulated"
             rows.append(
-                Measured(
-                    " and ".join(pair),
-                    value,
-                    mine,
-                    None,
-                    None,
-                    within,
-                    NOT_RELEASED,
-                    f"Table 5 {part}, simulated",
-                    kind="people",
-                )
+                Measured(" and ".join(pair), value, mine, why=NOT_RELEASED, part=table, kind="people")
             )
     rows += _concluded(ours)
     if data is not None and all((data / file).exists() for file in (QRELS, JUDGMENTS, RUNS)):
@@ -145,7 +133,6 @@ def table5(
         )
 
     remarks = (
-        "A figure agrees within 0.05: the queries are simulated, and how the measures stand to each other counts.",
         f"{trials} queries of {DEPTH + 2} to {ENGINES * DEPTH} pages; equal grades infer no preference.",
     )
     return ComparisonReport("measures-table5", tuple(rows), draw, remarks, trials=trials, seed=seed)

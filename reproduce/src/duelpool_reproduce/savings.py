@@ -19,6 +19,7 @@ from duelpool.shares import wilson
 from duelpool.simulation import Progress, SimulationResult
 from duelpool_reproduce.base import Cell, Section
 from duelpool_reproduce.cells import NOT_KEPT, Cells, KeptMaker
+from duelpool_reproduce.verdicts import share_text, with_error
 
 LEVELS = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.525, 0.55)
 DRAWS = 1000
@@ -46,8 +47,8 @@ class Saving:
         """The row of a table."""
         return (
             f"{self.found:.3f}",
-            f"{self.plain:.0f}±{self.plain_error:.0f}",
-            f"{'≤' if self.at_most else ''}{self.informed:.0f}±{self.informed_error:.0f}",
+            with_error(round(self.plain), self.plain_error, 0),
+            ("≤" if self.at_most else "") + with_error(round(self.informed), self.informed_error, 0),
             f"{'≥' if self.at_most else ''}{round(100 * self.share)}±{100 * self.share_error:.0f} %",
         )
 
@@ -194,7 +195,7 @@ class FoundCurves:
         rows: list[tuple[Cell, ...]] = []
         for per_item in sorted({point.per_item for point in self.points}):
             row = {point.way: point for point in self.points if point.per_item == per_item}
-            cells = (f"{row[way].found:.3f}±{row[way].standard_error:.3f}" for way in self.ways)
+            cells = (share_text(row[way].found, self.trials, row[way].standard_error) for way in self.ways)
             rows.append((f"{per_item:g}", f"{row[self.ways[0]].judgments:.0f}", *cells))
         return Section(title, ("per item", "judgments", *self.ways), tuple(rows))
 

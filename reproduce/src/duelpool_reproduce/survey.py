@@ -13,7 +13,7 @@ from duelpool_reproduce.base import PAPERS, Cell, Experiment, Report, Section
 from duelpool_reproduce.kept_reports import KeptReport, decided_by, keep_report, kept_report, newest_report
 from duelpool_reproduce.verdicts import VerdictCounts, compared_rows, ends_of
 
-BEYOND = "beyond"  # the experiments that no paper has
+TREC, BEYOND = "trec", "beyond"  # the experiments that no paper has
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,47 +142,48 @@ def _duration(seconds: tuple[float, float]) -> str:
 
 COUNTS: Mapping[str, str] = {
     "agree": "agrees",
+    "as_before": "as before",
     "differ": "differs",
+    "kept": "kept",
+    "missed": "missed",
     "too_few": "too few",
+    "none_stopped": "none stopped",
     "not_to_be_had": "can't",
     "new": "alone",
-    "people": "people",
+    "people": "simulated",
 }
-"""What is counted of a paper's figures, and the columns' heads."""
-BAR_COUNTS: Mapping[str, str] = {
-    "agree": "kept",
-    "differ": "missed",
-    "too_few": "too few",
-    "not_to_be_had": "can't",
-    "new": "alone",
-}
+"""What is counted, and the columns' heads."""
+SUMMARIES: Mapping[str, str] = {TREC: "TREC's official scores", BEYOND: "Beyond the papers: our own bars"}
+THE_PAPERS = "The papers' figures"
 
 
 def summaries(ran: Sequence[ExperimentRun], *, timed: bool = True) -> list[Section]:
-    """Return the verdicts on the papers' figures, counted, and those on our own bars in a table apart."""
-    papers = [each for each in ran if each.experiment.paper != BEYOND]
-    beyond = [each for each in ran if each.experiment.paper == BEYOND]
-    tables = []
-    if papers:
-        tables.append(_counted("The papers' figures", papers, COUNTS, timed=timed))
-    if beyond:
-        tables.append(_counted("Beyond the papers: our own bars", beyond, BAR_COUNTS, timed=timed))
-    return tables
+    """Return the verdicts on the papers' figures, counted; those on TREC's and on our own bars in tables apart."""
+    by_title: dict[str, list[ExperimentRun]] = {}
+    for each in ran:
+        by_title.setdefault(SUMMARIES.get(each.experiment.paper, THE_PAPERS), []).append(each)
+    return [
+        _counted(title, by_title[title], timed=timed)
+        for title in (THE_PAPERS, *SUMMARIES.values())
+        if title in by_title
+    ]
 
 
-def _counted(title: str, ran: Sequence[ExperimentRun], counts: Mapping[str, str], *, timed: bool) -> Section:
+def _counted(title: str, ran: Sequence[ExperimentRun], *, timed: bool) -> Section:
+    """Return a row an experiment; a verdict that none of them has gets no column."""
+    done = [each.tally for each in ran if each.report is not None]
+    sums = {name: sum(getattr(count, name) for count in done) for name in COUNTS}
+    counts = [name for name in COUNTS if sums[name]] or ["agree"]
     rows: list[tuple[Cell, ...]] = []
     for each in ran:
         found: tuple[Cell, ...] = (
-            ("not run", *("" for _ in range(len(counts) - 1)))
+            ("not run", *("" for _ in counts[1:]))
             if each.report is None
             else tuple(getattr(each.tally, name) for name in counts)
         )
         rows.append((each.experiment.name, *found, f"{each.seconds:.0f}"))
-    done = [each.tally for each in ran if each.report is not None]
-    sums = (sum(getattr(count, name) for count in done) for name in counts)
-    rows.append(("all", *sums, f"{sum(each.seconds for each in ran):.0f}"))
-    columns = ("experiment", *counts.values(), "seconds")
+    rows.append(("all", *(sums[name] for name in counts), f"{sum(each.seconds for each in ran):.0f}"))
+    columns = ("experiment", *(COUNTS[name] for name in counts), "seconds")
     width = len(columns) if timed else len(columns) - 1
     return Section(title, columns[:width], tuple(row[:width] for row in rows))
 
@@ -199,10 +200,12 @@ def closing_words(ran: Iterable[ExperimentRun]) -> list[str]:
     words += [f"Not explained, {name}: {'; '.join(figures)}." for name, figures in unexplained.items()]
     return [
         *words,
-        "agrees: within three standard errors of the paper's figure, and these could have shown a difference of a "
-        "tenth (of the figure; of a share, of the whole). too few: too few trials for that.",
-        "alone: a figure that no paper has. people: of simulated people beside a paper's people, neither agrees nor "
-        "differs. can't: it can't be had. Why figures differ stands under each experiment's tables.",
+        "agrees: within three standard errors of the paper's figure (ours and the paper's together), and these could "
+        "have shown a difference of a tenth (of the figure; of a share, of the whole, unless the share is below a "
+        "tenth). too few: too few trials for that. kept, missed: the same of a bar of our own.",
+        "as before: a figure that no paper has, as another program measured it on the same data. alone: a figure of "
+        "ours alone. simulated: of simulated people beside a paper's people, neither agrees nor differs. none "
+        "stopped: no trial stopped. can't: it can't be had. Why figures differ is said under each experiment's tables.",
     ]
 
 
@@ -223,7 +226,8 @@ def page(ran: Sequence[ExperimentRun]) -> str:
         for each in mine:
             one = each.experiment
             about = f"`duelpool reproduce {one.name}`: {', '.join(one.shows)}. {one.title}."
-            parts += [f"### {one.name}", about]
+            plot = f"Plot: `duelpool reproduce {one.name} --out FOLDER`."
+            parts += [f"### {one.name}", f"{about} {plot}"]
             if each.report is None:
                 parts.append(f"Not run. {each.problem}")
                 continue
@@ -246,13 +250,13 @@ def verdict_table(ran: Sequence[ExperimentRun]) -> Section:
     """Return every figure with a verdict, with all that its verdict follows from."""
     columns = (
         *("experiment", "table", "figure", "kind", "paper_low", "paper_high", "known_low", "known_high"),
-        *("ours", "ours_se", "within", "whole", "verdict", "why"),
+        *("ours", "ours_se", "paper_se", "within", "whole", "verdict", "why"),
     )
     rows: list[tuple[Cell, ...]] = []
     for each in ran:
         for row in () if each.report is None else compared_rows(each.report) or ():
             stated = (*ends_of(row.paper), *ends_of(row.known))
-            found = (row.ours, row.error, row.within, row.whole, row.verdict, row.why)
+            found = (row.ours, row.error, row.paper_error, row.within, row.whole, row.verdict, row.why)
             rows.append((each.experiment.name, row.part, row.figure, row.kind, *stated, *found))
     return Section("Verdicts", columns, tuple(rows))
 

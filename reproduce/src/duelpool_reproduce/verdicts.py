@@ -4,8 +4,9 @@ A figure agrees when it equals what the paper states, as far as that is printed 
 when these could have shown a difference of a tenth; otherwise there were too few trials to say. A bar of our own is
 kept or missed by the same rule. What simulated people do is neither: the paper's were others.
 
-Where a paper's figure can't be had again, `known` may hold what an independent measurement on the data at hand
-gave; a figure that differs says why, and one that differs from what is known as well is not explained by that.
+`known` holds what another program measured on the data at hand. Where no paper has the figure, ours is as before or
+differs from that; where a paper has it, a difference from both has no cause. A figure that differs says why, or that it
+is not explained.
 """
 
 import math
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from duelpool.shares import wilson
 from duelpool_reproduce.base import Cell, Printed, Section
 
 if TYPE_CHECKING:
@@ -24,8 +26,15 @@ Stated: TypeAlias = float | tuple[float, float]
 """A stated figure: a number, or the ends between which it lies (inf for "over")."""
 
 AGREES, DIFFERS, NOT_TO_BE_HAD, NEW = "agrees", "differs", "can't be had", "ours alone"
+AS_BEFORE = "as before"  # no paper has it, another program does
 TOO_FEW, PEOPLE = "too few", "simulated"
-KEPT, MISSED = "kept", "missed"  # of a bar
+KEPT, MISSED, NONE_STOPPED = "kept", "missed", "none stopped"  # of a bar
+
+NOT_EXPLAINED = "Not explained."
+"""How the reason begins of a figure that differs without a known cause; what was ruled out may follow."""
+
+NEVER_STOPPED = "No trial stopped."
+WILSON = "Of a share of none or all of the trials: Wilson's 95 % interval in parentheses."
 
 Kind: TypeAlias = Literal["figure", "bar", "people"]
 """What a figure stands beside: a paper's figure, a bar of our own, or a study whose people we simulate."""
@@ -48,12 +57,14 @@ class Measured:
     digits: int = 3
     kind: Kind = "figure"
     whole: float | None = None  # of a share: what all trials would be, such as 1 or 1,000
+    paper_error: float | None = None  # the standard error of the paper's figure, where that is from trials
+    trials: int | None = None  # of a share: how many trials it is of
 
     @property
     def verdict(self) -> str:
-        """Whether ours agrees with the paper's; where the paper has none, with what is known."""
+        """Whether ours agrees with the paper's; where the paper has none, whether it is what is known."""
         if self.ours is None:
-            return NOT_TO_BE_HAD
+            return NONE_STOPPED if self.why == NEVER_STOPPED else NOT_TO_BE_HAD
         stated = self.known if self.paper is None else self.paper
         if stated is None:
             return NEW
@@ -63,63 +74,107 @@ class Measured:
             return MISSED if self.kind == "bar" else DIFFERS
         if not self.could_tell(stated):
             return TOO_FEW
-        return KEPT if self.kind == "bar" else AGREES
+        if self.kind == "bar":
+            return KEPT
+        return AS_BEFORE if self.paper is None else AGREES
+
+    @property
+    def both_errors(self) -> float:
+        """The standard error of the difference of ours and the paper's."""
+        return math.hypot(self.error or 0.0, self.paper_error or 0.0)
 
     def could_tell(self, stated: Stated) -> bool:
-        """Whether three standard errors would have shown a difference of a tenth: of the figure, of a share's whole.
+        """Whether three standard errors would have shown a difference of a tenth.
 
-        Where ours lies inside what is stated by three standard errors, nothing more has to be shown.
+        That is a tenth of the figure, or of a share's whole unless the figure is below a tenth of it. Where ours lies
+        inside what is stated by three standard errors, nothing more has to be shown.
         """
-        if not self.error or self.ours is None:
+        error = 3 * self.both_errors
+        if not error or self.ours is None:
             return True
-        low, high = stated if isinstance(stated, tuple) else (stated, stated)
-        if low <= self.ours - 3 * self.error and self.ours + 3 * self.error <= high:
+        low, high = _ends(stated)
+        if low <= self.ours - error and self.ours + error <= high:
             return True
-        whole = self.whole or max(abs(end) for end in (low, high) if math.isfinite(end))
-        return 3 * self.error <= TENTH * whole + 1e-9
+        figure = max(abs(end) for end in (low, high) if math.isfinite(end))
+        least = figure if self.whole is None or figure < TENTH * self.whole else self.whole
+        return error <= TENTH * least + 1e-9
 
     @property
     def explained(self) -> bool:
-        """Whether ours is what is known of these data, and a difference from the paper or a missed bar has a reason."""
-        if (
-            self.kind != "bar"
-            and self.ours is not None
-            and self.known is not None
-            and not self.near(self.known)
-        ):
-            return False
-        return self.verdict not in (DIFFERS, MISSED) or bool(self.why)
+        """Whether ours is what is known of these data, and a difference from the paper or a missed bar has a cause."""
+        known = None if self.kind == "bar" or self.ours is None else self.known
+        if known is not None and not self.near(known, self.both_errors if self.error else 0.0):
+            return False  # without an error ours is by a formula, or counted, and so is what is known
+        return self.verdict not in (DIFFERS, MISSED) or (bool(self.why) and not self.called_unexplained)
 
-    def near(self, stated: Stated) -> bool:
-        """Whether ours lies as near to a stated figure as can be asked."""
+    @property
+    def called_unexplained(self) -> bool:
+        """Whether its reason says that it is not explained."""
+        return self.why.startswith(NOT_EXPLAINED)
+
+    def near(self, stated: Stated, error: float | None = None) -> bool:
+        """Whether ours lies as near to a stated figure as can be asked; without an error, by ours and the paper's."""
         if self.ours is None:
             return False
-        low, high = stated if isinstance(stated, tuple) else (stated, stated)
-        leeway = self.within + 3 * (self.error or 0.0) + 1e-9
+        low, high = _ends(stated)
+        leeway = self.within + 3 * (self.both_errors if error is None else error) + 1e-9
         return low - leeway <= self.ours <= high + leeway
+
+    @property
+    def text(self) -> str:
+        """Ours with its standard error for a person; none or all of the trials with Wilson's interval."""
+        if self.ours is None:
+            return ""
+        if self.ends is not None:
+            ours, low, high = (f"{each:,.{self.digits}f}" for each in (self.ours, *self.ends))
+            return f"{ours} ({low}-{high})"
+        return with_error(self.ours, self.error, self.digits)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Wilson's interval of a share of none or all of the trials."""
+        if self.whole is None or self.trials is None or self.ours not in (0, self.whole):
+            return None
+        low, high = wilson(self.ours / self.whole * self.trials, self.trials) or (0.0, 1.0)
+        return low * self.whole, high * self.whole
 
     def texts(self) -> tuple[str, str, str]:
         """Return the paper's figure, the known one and ours for a person."""
-        mine = "" if self.ours is None else _number(self.ours, self.digits)
-        if self.ours is not None and self.error:
-            mine += f"±{_number(self.error, self.digits)}"
-        return _stated(self.paper, self.digits), _stated(self.known, self.digits), mine
+        paper, known = (_stated(each, self.digits, self.kind) for each in (self.paper, self.known))
+        return paper, known, self.text
+
+
+def share_text(share: float, trials: int, error: float, digits: int = 3) -> str:
+    """Return a share with its standard error for a person; none or all of the trials with Wilson's interval."""
+    return Measured("", None, share, error=error, digits=digits, whole=1, trials=trials).text
+
+
+def with_error(value: float, error: float | None, digits: int) -> str:
+    """Return a figure with its standard error, unless that rounds to nothing."""
+    shown = _number(error or 0.0, digits)
+    return _number(value, digits) + (f"±{shown}" if float(shown.replace(",", "")) else "")
+
+
+def _ends(stated: Stated) -> tuple[float, float]:
+    return stated if isinstance(stated, tuple) else (stated, stated)
 
 
 def _number(value: float, digits: int) -> str:
+    if abs(value) >= 1e15:
+        return f"{value:.1e}".replace("+", "")
     if isinstance(value, int) or (float(value).is_integer() and abs(value) >= 1):
         return f"{int(value):,}"
     return f"{value:,.{digits}f}"
 
 
-def _stated(stated: Stated | None, digits: int) -> str:
+def _stated(stated: Stated | None, digits: int, kind: Kind = "figure") -> str:
     if stated is None:
         return ""
-    if not isinstance(stated, tuple):
-        return _number(stated, digits)
-    low, high = stated
+    low, high = _ends(stated)
+    if low == high:
+        return _number(low, digits)
     if math.isinf(high):
-        return f"over {_number(low, digits)}"
+        return f"{'at least' if kind == 'bar' else 'over'} {_number(low, digits)}"
     if math.isinf(low):
         return f"at most {_number(high, digits)}"
     return f"{_number(low, digits)}-{_number(high, digits)}"
@@ -199,8 +254,10 @@ class ComparisonReport:
     def notes(self) -> Sequence[str]:
         """Return the reasons by their numbers, and the remarks."""
         notes = [f"[{at}] {why}" for at, why in enumerate(reasons_of(self.rows), 1)]
-        if any(row.known is not None for row in self.rows):
+        if any(row.known is not None and row.kind != "bar" for row in self.rows):
             notes.append("before: measured on these data by another program.")
+        if any(row.ends is not None for row in self.rows):
+            notes.append(WILSON)
         return [*notes, *self.remarks]
 
     def as_json(self) -> dict[str, Any]:
@@ -226,7 +283,7 @@ def ends_of(stated: Stated | None) -> tuple[float | None, float | None]:
     """Return the two ends of a stated figure, None where it is open or there is none."""
     if stated is None:
         return None, None
-    low, high = stated if isinstance(stated, tuple) else (stated, stated)
+    low, high = _ends(stated)
     return (None if math.isinf(low) else low), (None if math.isinf(high) else high)
 
 
@@ -236,15 +293,20 @@ def _as_records(table: Section) -> list[dict[str, Cell]]:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """How many figures of a report agree, differ, and so on; a bar that is kept agrees, one that is missed differs."""
+    """How many figures of a report agree, differ, and so on."""
 
     agree: int = 0
+    as_before: int = 0
     differ: int = 0
+    kept: int = 0
+    missed: int = 0
     too_few: int = 0
+    none_stopped: int = 0
     not_to_be_had: int = 0
     new: int = 0
     people: int = 0
-    unexplained: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()  # those that differ without a known cause
+    without_reason: tuple[str, ...] = ()  # those of them that don't say so
 
     @classmethod
     def of(cls, report: Printed) -> "VerdictCounts":
@@ -255,8 +317,12 @@ class VerdictCounts:
             if rows is not None
             else [str(record.get("verdict") or NEW) for record in _as_records(report.figures())]
         )
-        unexplained = tuple(row.figure for row in rows or () if not row.explained)
-        return cls(**Counter(_COUNTED_AS.get(word, "differ") for word in words), unexplained=unexplained)
+        unexplained = [row for row in rows or () if not row.explained]
+        return cls(
+            **Counter(_COUNTED_AS[word] for word in words),
+            unexplained=tuple(row.figure for row in unexplained),
+            without_reason=tuple(row.figure for row in unexplained if not row.called_unexplained),
+        )
 
 
 def compared_rows(report: Printed) -> Sequence[Measured] | None:
@@ -268,8 +334,12 @@ def compared_rows(report: Printed) -> Sequence[Measured] | None:
 _COUNTED_AS: Mapping[str, str] = MappingProxyType(
     {
         AGREES: "agree",
-        KEPT: "agree",
+        AS_BEFORE: "as_before",
+        DIFFERS: "differ",
+        KEPT: "kept",
+        MISSED: "missed",
         TOO_FEW: "too_few",
+        NONE_STOPPED: "none_stopped",
         NOT_TO_BE_HAD: "not_to_be_had",
         NEW: "new",
         PEOPLE: "people",

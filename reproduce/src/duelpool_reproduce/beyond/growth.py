@@ -1,6 +1,7 @@
 """How judgments and found-rate grow with the size of the pool, and with the pairings of a pruning phase."""
 
 from concurrent.futures import Executor
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from duelpool.simulation import Progress, SimulationResult
 from duelpool_reproduce.base import Experiment, Section
 from duelpool_reproduce.cells import NOT_KEPT, Cells
-from duelpool_reproduce.verdicts import ComparisonReport, Measured
+from duelpool_reproduce.verdicts import ComparisonReport, Measured, share_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +70,7 @@ def growth(
     more = "More pairings in a pruning phase (K=100, the extra phase)"
     errors = [result.standard_error(result.single) for result in by_n]
     rows.append(
-        Measured(f"found-rate with n={PAIRINGS[-1]} less that with n={PAIRINGS[0]}", (0, 1), shares[-1] - shares[0],
+        Measured(f"found-rate with n={PAIRINGS[-1]} less that with n={PAIRINGS[0]}", (0, inf), shares[-1] - shares[0],
                  None, float(np.hypot(errors[0], errors[-1])), part=more, whole=1, kind="bar")
     )  # fmt: skip
     tables = (
@@ -87,7 +88,7 @@ def growth(
                 (
                     n,
                     f"{result.comparisons['mean']:.0f}",
-                    f"{result.single:.3f}±{error:.3f}",
+                    share_text(result.single, trials, error),
                     f"{result.found:.3f}",
                 )
                 for n, result, error in zip(PAIRINGS, by_n, errors, strict=True)

@@ -40,6 +40,7 @@ WAYS = (
 OURS = WAYS[2:]
 PPI_PYTHON = {500: {40: 21.20, 200: 22.24}, 1000: {40: 10.14, 200: 10.65}, 2000: {40: 4.44, 200: 4.80}}
 """The squared error of ppi-python 0.2.3 (`ppi_mean_pointestimate` of each system), in 1e-4: by votes and draws."""
+SET_SIZE = "mean size of the rank set"
 DRAWN = 4000
 
 
@@ -96,8 +97,8 @@ def powered(
             smooth = (hold.sum() + 1) / (trials + 2)
             rows += [
                 Measured(
-                    "ranks a system may have",
-                    (0, most),
+                    SET_SIZE,
+                    (-inf, most),
                     float(ranks.mean()),
                     error=width,
                     part=part,
@@ -105,12 +106,13 @@ def powered(
                 ),
                 Measured(
                     "all ranks hold",
-                    (0.95, 1),
+                    (0.95, inf),
                     float(hold.mean()),
                     error=sqrt(smooth * (1 - smooth) / trials),
                     part=part,
                     kind="bar",
                     whole=1,
+                    trials=trials,
                 ),
             ]
             if votes in MOST_ERROR:
@@ -131,20 +133,23 @@ def powered(
         ratio = float(mixed.mean() / alone.mean())
         off = float(np.std(mixed - alone)) / sqrt(trials) / float(alone.mean())
         rows.append(
-            Measured("ranks, shuffled over alone", (0, 1.02), ratio, error=off, part=part, kind="bar")
+            Measured(
+                f"{SET_SIZE}, shuffled over alone", (-inf, 1.02), ratio, error=off, part=part, kind="bar"
+            )
         )
     table = Section(
         f"{len(pairs.systems)} systems, {len(pairs):,} pairs, {trials} draws of people's votes",
-        ("votes", "way", "ranks a system may have", "all hold", "squared error, 1e-4"),
+        ("votes", "way", SET_SIZE, "all hold", "squared error, 1e-4"),
         tuple(lines),
     )
 
     def draw() -> "Figure":
         from duelpool.plots import Lines, panels
 
-        return panels([Lines("Ranks a system may have", "votes of people", "ranks", sizes)])
+        return panels([Lines("Ranks that a system may have", "votes of people", SET_SIZE, sizes)])
 
     remarks = (
+        "Rank set: the ranks that a system may have; all ranks hold: each system's true rank is in its set.",
         "The truth is the share of all votes of people that a system won, a tie being no win.",
         "ppi-python: version 0.2.3, its mean of each system from the same draws; it has no ranks.",
         "share of votes: each system's own votes. PPI++: with a tuned weight of the model for each system. Both by "

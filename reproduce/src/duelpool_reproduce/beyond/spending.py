@@ -112,12 +112,12 @@ def _needed(curve: Curve, figure: str, sign: float, level: float) -> float:
 BARS = (
     SpendingBar(
         "best: judgments for the found-rate of even spending at 7 an item",
-        {"dl21": (0, 0.75), "cast19": (0, 0.75)},
+        {"dl21": (-inf, 0.75), "cast19": (-inf, 0.75)},
         lambda each: each.share("best", "found", 7),
     ),
     SpendingBar(
-        "best: the same, beside spending by the root of the pool's size",
-        {"dl21": (0, 0.85), "cast19": (0, 0.85)},
+        "best: ratio of these judgments to square-root allocation's",
+        {"dl21": (-inf, 0.85), "cast19": (-inf, 0.85)},
         lambda each: each.share("best", "found", 7, against="sqrt"),
     ),
     SpendingBar(
@@ -127,20 +127,22 @@ BARS = (
     ),
     SpendingBar(
         "leaderboard: judgments for the error of mean RR at 5 an item",
-        {"dl21": (0, 0.65), "cast19": (0, 1)},
+        {"dl21": (-inf, 0.65), "cast19": (-inf, 1)},
         lambda each: each.share("leaderboard", "error", 5),
     ),
     SpendingBar(
         "leaderboard: judgments for tau at 5 an item",
-        {"dl21": (0, 0.6), "cast19": (0, 1)},
+        {"dl21": (-inf, 0.6), "cast19": (-inf, 1)},
         lambda each: each.share("leaderboard", "tau", 5),
     ),
     SpendingBar(
         "compare: judgments until two runs are told apart",
-        {"dl21": (0, 0.7), "cast19": (0, 1)},
+        {"dl21": (-inf, 0.7), "cast19": (-inf, 1)},
         TrialCurves.compared,
     ),
-    SpendingBar("compare: wrong decisions", {"dl21": (0, 0.05), "cast19": (0, 0.05)}, TrialCurves.wrong),
+    SpendingBar(
+        "compare: wrong decisions", {"dl21": (-inf, 0.05), "cast19": (-inf, 0.05)}, TrialCurves.wrong
+    ),
 )
 
 
@@ -331,6 +333,7 @@ def spending(
         "fitted: answers drawn from a Bradley-Terry fit of all judgments. raw: from the shares of the pair's own "
         "judgments; a pair without a judgment is answered by the fit. Share of answers whose pair was judged: "
         f"{recorded}.",
+        "Square-root allocation: judgments of a topic by the root of its pool's size.",
         "Standard errors by drawing trials, and topics, with replacement. Bars are our own; raw answers have none.",
     )
     values: dict[str, Any] = {"errors": [dict(zip(tables[0].columns, line, strict=True)) for line in lines]}

@@ -22,7 +22,7 @@ from duelpool.simulation.systems import (
     votes_by_pair,
 )
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.verdicts import ComparisonReport, Measured, Stated
+from duelpool_reproduce.verdicts import ComparisonReport, Measured, Stated, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ class SettledShares:
         found = [
             _share(
                 f"{self.name}: settled and wrong",
-                (0, 0.1 if self.equals else 0.05),
+                (-inf, 0.1 if self.equals else 0.05),
                 wrong,
                 n,
                 part,
@@ -83,7 +83,7 @@ class SettledShares:
         if not self.equals and self.settled:
             right = len(self.settled) - wrong
             found.append(
-                _share(f"{self.name}: right when settled", (0.95, 1), right, len(self.settled), part)
+                _share(f"{self.name}: right when settled", (0.95, inf), right, len(self.settled), part)
             )
         return [*found, *coverage_rows(self.name, self.trials, part)]
 
@@ -108,9 +108,8 @@ COLUMNS = ("problem", "settled", "after", "votes", "right when settled", "right"
 
 def _share(figure: str, bar: Stated, count: float, n: int, part: str) -> Measured:
     smooth = (count + 1) / (n + 2)
-    return Measured(
-        figure, bar, count / n, error=sqrt(smooth * (1 - smooth) / n), part=part, kind="bar", whole=1
-    )
+    error = sqrt(smooth * (1 - smooth) / n)
+    return Measured(figure, bar, count / n, error=error, part=part, kind="bar", whole=1, trials=n)
 
 
 def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[Measured]:
@@ -128,7 +127,7 @@ def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[
             kind="bar",
             whole=1,
         ),
-        _share(f"{name}: ranks", (0.95, 1), sum(each.ranks for each in trials), n, part),
+        _share(f"{name}: ranks", (0.95, inf), sum(each.ranks for each in trials), n, part),
     ]
 
 
@@ -257,7 +256,7 @@ def _replay(
         )
         means, errors = taus.mean(axis=0), taus.std(axis=0) / sqrt(len(seeds))
         curves[strategy] = list(zip(map(float, MARKS), means.tolist(), strict=True))
-        told = (f"{mean:.3f}±{error:.3f}" for mean, error in zip(means, errors, strict=True))
+        told = (with_error(mean, error, 3) for mean, error in zip(means, errors, strict=True))
         lines.append((strategy, *told))
         for mark, mean, error in zip(MARKS, means.tolist(), errors.tolist(), strict=True):
             bar = (LEAST_TAU[mark], inf) if mark in LEAST_TAU and strategy == "systems" else None

@@ -218,7 +218,7 @@ class SourcesCase:
             rows.append(
                 Measured(
                     f"judgments at {LEVEL:.2f}: {way}",
-                    (0, MOST_ON_DEEP) if deep and way == BOTH else None,
+                    (-inf, MOST_ON_DEEP) if deep and way == BOTH else None,
                     judgments[0],
                     error=judgments[1],
                     part=self.sources.words,
@@ -238,7 +238,7 @@ class SourcesCase:
                     None if least is None else (least, inf),
                     saved.share,
                     error=saved.share_error,
-                    why=WHY_LESS,
+                    why="" if mixed else WHY_LESS,
                     part=self.sources.words,
                     digits=2,
                     kind="bar",

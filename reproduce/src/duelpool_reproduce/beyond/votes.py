@@ -275,7 +275,7 @@ def votes(
             if len(loss):
                 apart = ours - loss
                 error = float(apart.std(ddof=1)) / sqrt(trials) if trials > 1 else None
-                figure = f"{name}: less than {other}"
+                figure = f"{name}: held-out log loss minus {other}'s"
                 rows.append(
                     Measured(
                         figure,
@@ -326,12 +326,12 @@ def votes(
         Section(
             f"Simulated votes, {simulations} trials: coverage of 95 % intervals", columns, tuple(coverage)
         ),
-        Section("Simulated votes: what is off", columns, tuple(biases)),
+        Section("Simulated votes: bias", columns, tuple(biases)),
     )
     remarks = (
         "Loss: the mean of -log p of held-out votes that are no ties; lower is better. Bradley-Terry has the prior "
         "that suits the held-out votes best; the model has none to choose.",
-        "off: of the spreads of strengths and reliabilities, relative; of the mean lean and ties, in log odds.",
+        "bias: of the spreads of strengths and reliabilities, relative; of the mean lean and ties, in log odds.",
         "50 votes of each assessor leave too little to estimate the spreads well: intervals are somewhat short there.",
     )
 

@@ -31,7 +31,7 @@ from duelpool.simulation import Progress
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.beyond.leading import LeadingFinalist
 from duelpool_reproduce.cells import NOT_KEPT, Cells, file_name
-from duelpool_reproduce.verdicts import TENTH, ComparisonReport, Measured
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,8 +79,6 @@ CROWDS = (
     *(Crowd(careless, tests=0, assignments=10) for careless in (0.4, 0.2, 0.0)),
     Crowd(0.2, tests=0, assignments=10, demo=True),
 )
-BARS: Mapping[float, float] = {0.4: 2.0, 0.2: 0.0, 0.0: -2.0}
-"""By the share of people who guess: how many standard errors higher weighing should find the best, at least."""
 
 
 class CrowdCampaign:
@@ -290,20 +288,14 @@ class CrowdResult:
         return float(every.mean()), max(over_topics, over_campaigns)
 
     def bar(self) -> Measured:
-        """Return the difference beside the least that is asked.
-
-        With a standard error that can't show a difference of a tenth, there are too few campaigns to say.
-        """
+        """Return the difference, which should not be below 0; where both ways find the same, no bar says anything."""
         value, error = self.difference()
-        wanted = BARS[self.crowd.careless]
-        few = 3 * error > TENTH
         return Measured(
             self.crowd.name,
-            (wanted * error, inf) if error else None,
+            (0, inf) if error else None,
             value,
-            error=error if few else None,
+            error=error,
             part=f"Found with weights less found without, {len(self.trials)} campaigns",
-            why=f"{value:+.4f}±{error:.4f}, and {wanted:g} standard errors are asked.",
             digits=4,
             kind="bar",
             whole=1,
@@ -319,7 +311,7 @@ class CrowdResult:
             self.crowd.name,
             f"{self.rate(0):.3f}",
             f"{self.rate(1):.3f}",
-            f"{value:+.3f}±{error:.3f}",
+            f"{value:+.3f}±{error:.3f}" if error else "0",
             f"{paid[0]:,.0f}, {paid[1]:,.0f}",
             f"{guesses[0]:.3f}",
         )
@@ -357,8 +349,9 @@ def weighing(
         "With test pairs a person does three assignments of ten pairs and three test pairs; without, ten of ten pairs.",
         "alone: by the 75 % rule. paid: answers that a campaign pays, alone and weighed, test pairs and those of "
         "excluded people among them. guesses: their share of what counts, by the 75 % rule alone.",
-        "Bars: at 40 % higher by two standard errors, at 20 % higher, at 0 % not lower by two standard errors. "
-        "Standard errors are of the paired difference, over topics or over campaigns, the larger.",
+        "Bar: not below 0; within three standard errors of 0 there are too few campaigns to say. Standard errors are "
+        "of the paired difference, over topics or over campaigns, the larger. A difference of 0 without one: every "
+        "weight is 1, and both campaigns are the same.",
     )
     return ComparisonReport(
         "weighing",

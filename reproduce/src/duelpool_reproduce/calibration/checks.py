@@ -15,14 +15,23 @@ from duelpool_reproduce.calibration.problems import (
     SPEAKING,
     SURE,
 )
-from duelpool_reproduce.verdicts import Measured
+from duelpool_reproduce.verdicts import (
+    KEPT,
+    MISSED,
+    NEVER_STOPPED,
+    NONE_STOPPED,
+    NOT_TO_BE_HAD,
+    TOO_FEW,
+    Measured,
+)
 
 POOLED = "all problems"
 CHANCES: Mapping[str, str] = {"best": "best", "top_five": "top 5", "near_best": "near best"}
 """The chances that are held to bars, and their names in the tables."""
 NOT_STATED = "The strategy states no such chance."
-NEVER_STOPPED = "No trial stopped."
 NEVER_RIGHT = "Where judges flip coins, the few campaigns that stop are wrong."
+WORST = (MISSED, TOO_FEW, NOT_TO_BE_HAD, NONE_STOPPED, KEPT)
+"""The verdicts of several figures come to the first of these that one of them has."""
 SELDOM_SURE: Mapping[str, str] = {
     "B": "With 7 judgments an item the answers also fit one order of all items, by which the first is less sure."
 }
@@ -45,26 +54,9 @@ class BarCheck:
     why: str = ""
 
     @property
-    def missing(self) -> float:
-        """By how much the bar is missed; at most 0 where it is kept."""
-        if self.value is None:
-            return 0.0
-        return self.bar - self.value if self.least else self.value - self.bar
-
-    @property
     def verdict(self) -> str:
-        """Passed, reached (within three standard errors beyond the bar), or by how much it is missed."""
-        if self.value is None:
-            return "-"
-        if self.missing <= 1e-9:
-            return "passed"
-        word = "short" if self.least else "over"
-        return "reached" if self.missing <= 3 * self.error else f"{word} by {self.missing:.3f}"
-
-    @property
-    def missed(self) -> bool:
-        """Whether it lies beyond its bar by more than chance explains."""
-        return self.missing > max(1e-9, 3 * self.error)
+        """Its verdict."""
+        return self.measured().verdict
 
     def measured(self) -> Measured:
         """Return it as a figure with a verdict beside what is asked."""
@@ -80,6 +72,15 @@ class BarCheck:
             kind="bar",
             whole=1.0,
         )
+
+
+def worst_of(checks: Iterable[BarCheck]) -> str:
+    """Return the worst verdict of some figures, and which have it where others don't."""
+    by_verdict: dict[str, list[str]] = {}
+    for each in checks:
+        by_verdict.setdefault(each.verdict, []).append(each.figure.partition(",")[0])
+    word = next((word for word in WORST if word in by_verdict), "")
+    return word if len(by_verdict) < 2 else f"{word}: {', '.join(by_verdict[word])}"
 
 
 def over(problem: str, trials: Iterable[Trial], chance: str, bar: float = MOST_OVER) -> BarCheck:

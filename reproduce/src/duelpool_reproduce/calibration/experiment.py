@@ -1,5 +1,6 @@
 """`duelpool reproduce calibration`: what the flagship states of its answers beside what is true, and a verdict."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from duelpool_reproduce.calibration.checks import (
     checks_of_stated,
     checks_of_stops,
     within_goal,
+    worst_of,
 )
 from duelpool_reproduce.calibration.judges import SHAPES
 from duelpool_reproduce.calibration.problems import (
@@ -38,7 +40,7 @@ from duelpool_reproduce.calibration.problems import (
     problems,
 )
 from duelpool_reproduce.cells import NOT_KEPT, Cells
-from duelpool_reproduce.verdicts import Measured
+from duelpool_reproduce.verdicts import MISSED, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,16 +141,16 @@ class CalibrationReport:
     def notes(self) -> Sequence[str]:
         """Return how the figures are meant, and what they come to."""
         checks = self.checks()
-        missed = [each for each in checks if each.missed]
+        counted = Counter(each.verdict for each in checks)
+        missed = [each for each in checks if each.verdict == MISSED]
         near, of = within_goal(checks)
-        told = len([each for each in checks if each.value is not None])
         notes = [
             "stated: the mean; a refusal to state a number counts as what chance gives (items returned / K, 5 / K, and "
             "0 for near best). right, true: the share of trials in which it was so.",
             f"Bars: stated less right at most {MOST_OVER:.2f} on each problem and {MOST_OVER_POOLED:.2f} over all; "
             "coin flips refused in at least 0.85; where the best can be found, few refusals and little modesty; when "
-            f"stopped, right in at least {LEAST_RIGHT_WHEN_STOPPED:.2f}. reached: within 3 standard errors beyond the "
-            "bar.",
+            f"stopped, right in at least {LEAST_RIGHT_WHEN_STOPPED:.2f}. A row has the worst verdict of its figures, "
+            "and names them where others have a better one.",
             *(
                 f"{each.name}: {each.trials(self.trials)} trials and {_stopping_trials(each.trials(self.trials))}."
                 for each in problems(self.seed)
@@ -158,9 +160,12 @@ class CalibrationReport:
             "real votes. drawn: settings from a generator, by the seed; another seed gives other problems.",
             *(f"drawn: {shape}: {about.words}." for shape, about in SHAPES.items() if self._ran(shape)),
             "judgments, of: the mean that was taken, and the whole budget.",
-            f"{told - len(missed)} of {told} figures keep their bar. Stated less right is at most the goal of "
-            f"{GOAL_OVER:.2f} on {near} of {of} problems.",
-            *(f"Missed: {each.problem}, {each.figure}: {each.value:.3f}, {each.verdict}." for each in missed),
+            f"Of {len(checks)} figures {', '.join(f'{count} {word}' for word, count in counted.items())}. Stated less "
+            f"right is at most the goal of {GOAL_OVER:.2f} on {near} of {of} problems.",
+            *(
+                f"Missed: {each.problem}, {each.figure}: {each.value:.3f}. {each.why}".rstrip()
+                for each in missed
+            ),
         ]
         if self.left_out:
             notes.append(
@@ -179,8 +184,7 @@ class CalibrationReport:
             "experiment": "calibration",
             "trials": self.trials,
             "seed": self.seed,
-            "passed": all(each.missing <= 1e-9 for each in self.checks()),
-            "reached": not any(each.missed for each in self.checks()),
+            "missed": sum(each.verdict == MISSED for each in self.checks()),
             "pooled": {chance: self.pooled(chance).as_json() for chance in CHANCES} if self.whole else {},
             "calibration_error": calibration_error(list(self.whole.values())) if self._bins() else None,
             "figures": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
@@ -217,11 +221,11 @@ class CalibrationReport:
 
 
 def _set_row(name: str, found: Calibration, checks: Sequence[BarCheck]) -> tuple[Cell, ...]:
-    return (name, *_shares(found), _over(found), _share(found.refused), _verdict(checks))
+    return (name, *_shares(found), _over(found), _share(found.refused), worst_of(checks))
 
 
 def _first_row(name: str, found: Sequence[Calibration], checks: Sequence[BarCheck]) -> tuple[Cell, ...]:
-    return (name, *(cell for each in found for cell in _shares(each)), _verdict(checks))
+    return (name, *(cell for each in found for cell in _shares(each)), worst_of(checks))
 
 
 def _stop_row(name: str, results: Sequence[SimulationResult], checks: Iterable[BarCheck]) -> tuple[Cell, ...]:
@@ -232,11 +236,11 @@ def _stop_row(name: str, results: Sequence[SimulationResult], checks: Iterable[B
     ]
     return (
         name,
-        f"{len(early) / len(trials):.3f}",
+        f"{len(early)} of {len(trials)}",
         f"{sum(trial.hits > 0 for trial in early) / len(early):.3f}" if early else "",
         f"{sum(trial.comparisons for trial in trials) / len(trials):.0f}",
         f"{sum(allowed) / len(trials):.0f}",
-        _verdict([each for each in checks if "stopped" in each.figure]),
+        worst_of([each for each in checks if "stopped" in each.figure]),
     )
 
 
@@ -250,19 +254,6 @@ def _share(value: float | None) -> str:
 
 def _over(found: Calibration) -> str:
     return "" if found.stated is None else f"{found.stated - found.right:+.3f}"
-
-
-def _verdict(checks: Sequence[BarCheck]) -> str:
-    """Return the verdict of the check that misses its bar by most; of several figures it is named."""
-    told = [each for each in checks if each.value is not None]
-    if not told:
-        return "-"
-    worst = max(told, key=lambda each: each.missing - 3 * each.error)
-    return (
-        worst.verdict
-        if not worst.missed or len(told) == 1
-        else f"{worst.figure.split(',')[0]}: {worst.verdict}"
-    )
 
 
 def calibration(

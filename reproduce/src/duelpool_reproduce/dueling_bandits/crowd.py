@@ -1,9 +1,8 @@
 """Section 5 of the paper: the crowd's pools, phases, repeated judgments, cost, twins and best sets."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from itertools import combinations
 from math import inf
 from pathlib import Path
 from statistics import fmean, median
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from duelpool.files import Preferences, read_passages, read_qrels, read_run
 from duelpool.pooling import build_pools, group_duplicates
 from duelpool.preferences import levels_of, win_matrices
-from duelpool.records import Judgment, Passage
+from duelpool.records import Passage
 from duelpool.simulation import Progress
 from duelpool.simulation.cost import Pay, estimate
 from duelpool_reproduce.base import Experiment, Section
@@ -28,7 +27,7 @@ from duelpool_reproduce.dueling_bandits.campaign import (
     read_campaign,
     read_judgments,
 )
-from duelpool_reproduce.verdicts import ComparisonReport, Measured, Stated
+from duelpool_reproduce.verdicts import NOT_EXPLAINED, ComparisonReport, Measured, Stated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,15 +35,6 @@ if TYPE_CHECKING:
 FINAL_SIZE = 9
 TOP = 5
 COST, USABLE = 3830.41, 10_697
-
-
-def agreement_of_repeats(judgments: Iterable[Judgment]) -> tuple[int, int]:
-    """Return how many pairs of judgments of the same two items there are, and in how many they agree."""
-    votes: dict[tuple[str, object], list[str | None]] = {}
-    for judgment in judgments:
-        votes.setdefault((judgment.topic, judgment.pair), []).append(judgment.winner)
-    compared = [a == b for each in votes.values() for a, b in combinations(each, 2)]
-    return len(compared), sum(compared)
 
 
 def crowd_pools(
@@ -72,7 +62,6 @@ def crowd_pools(
     boundaries = [b for each in campaign.values() for b in each.boundaries if b.phase.startswith("prune")]
     blocks = [phase for each in campaign.values() for phase in each.phases]
     twice = sum(len({judgment.pair for judgment in block}) < len(block) for block in blocks)
-    compared, agreed = agreement_of_repeats(every)
     pay = Pay(reward=200, fee_percent=20, questions=10)
     expected = estimate(sizes.values(), "prefbest", pay, cap=None)
     pools, phases, money = "Pools (section 5.1)", "Phases, read off the file", "Cost"
@@ -104,7 +93,6 @@ def crowd_pools(
         Measured("boundaries between phases", None, len(boundaries), 78, part=phases),
         Measured("of them, survivors are the next phase's items", None, sum(b.agrees for b in boundaries), 78,
                  part=phases),
-        Measured("judgments of one pair that agree", None, agreed / compared, 0.54, within=0.005, part=phases),
         Measured("dollars a task of ten", 2.40, pay.per_assignment / 100, part=money, digits=2),
         Measured("dollars a usable judgment", (0.35, 0.36), COST / USABLE, part=money),
         Measured("dollars in all", COST, None, why=excluded, part=money, digits=2),
@@ -182,7 +170,10 @@ def crowd_twins(
     lacking = sorted(len(each.items) for topic, each in campaign.items() if topic not in covered)
     no_text = f"Texts are here for {len(covered)} of 50 topics; the others' pools hold {', '.join(map(str, lacking))}."
     tenth = f"{no_text} The paper's tenth topic is the one with 130: with it the mean size is 50.5."
-    small = "The paper counts five such topics, each with a pool that the texts cover; we find four by identical texts."
+    small = (
+        f"{NOT_EXPLAINED} One of the two is the topic with 130 passages, which has no texts here. The other is among "
+        "the paper's five with a pool of at most 9: all these pools have texts, and we find four by identical texts."
+    )
     exact, tolerance = "Exact duplicates (section 5.2)", "Equality tolerance: twins of the best passage"
     rows = [
         Measured("passages in pools with texts", 1570, sum(len(each.items) for each in covered.values()), 1249,
@@ -190,7 +181,7 @@ def crowd_twins(
         Measured("of them with a twin", 460, with_twin, 385, part=exact, why=no_text),
         Measured("distinct passages", 1308, sum(map(len, groups.values())), 1027, part=exact, why=no_text),
         Measured("judgments between twins", 169, between, 163, part=exact, why=no_text),
-        Measured("topics whose best has a twin", 15, len(tested), part=tolerance, why=f"{no_text} {small}"),
+        Measured("topics whose best has a twin", 15, len(tested), part=tolerance, why=small),
         Measured("of them with a pool above 9", 10, len(pruned), part=tolerance, why=tenth),
         Measured("their smallest pool", 11, min(sizes), part=tolerance),
         Measured("their largest pool", 130, max(sizes), part=tolerance, why=tenth),

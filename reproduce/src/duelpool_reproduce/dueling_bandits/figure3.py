@@ -5,10 +5,9 @@ algorithm may return several items; "found" means that the best is among them.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from statistics import fmean
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duelpool.shares import wilson
@@ -16,7 +15,7 @@ from duelpool.simulation import Progress, SimulationResult
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.cells import NOT_KEPT, Cells
 from duelpool_reproduce.dueling_bandits.returned import returned
-from duelpool_reproduce.verdicts import AGREES, DIFFERS, NEW, Measured
+from duelpool_reproduce.verdicts import AGREES, DIFFERS, NEW, NOT_EXPLAINED, TENTH, Measured, share_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 ITEMS = 100
 TRIALS = 1000  # of the paper, and the base of its counts
 FIGURES = (("A", "found"), ("B", "one"), ("B", "both"))
+COMPARISONS, SAME_PAIR = TAKEN = "comparisons", "most judged pair"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ PAPER = (
     ),
 )
 
-FEWER_REPEATS = (
-    "In some trials of DTS no pair is judged more than twice; the paper's least is 4, and our mean may be below "
-    "it. Why we can't say: how often it finds the best agrees."
+DTS_REPEATS = (
+    f"{NOT_EXPLAINED} The range of our DTS is wider than the paper's: in some trials no pair is judged more than "
+    "twice. How often it finds the best agrees."
 )
 SLOW = ("dts", "mergedts")  # ten times as slow as the others: the quick form gives them fewer trials
 FLAGSHIP = "swissfinals"
@@ -127,37 +127,33 @@ class Figure3Check:
 
     @property
     def verdict(self) -> str:
-        """Its verdict beside the nearer of the two; empty where there is neither."""
+        """Its verdict beside the paper's; empty where there is none."""
         word = self.compared().verdict
         return "" if word == NEW else word
 
     @property
     def text(self) -> str:
         """Ours with its standard error; none and all of the trials with Wilson's interval."""
-        if 0 < self.ours < TRIALS:
-            return f"{self.ours:.0f}±{self.standard_error:.0f}"
-        low, high = wilson(self.ours / TRIALS * self.trials, self.trials) or (0.0, 1.0)
-        return f"{self.ours:.0f} ({TRIALS * low:.0f}-{TRIALS * high:.0f})"
-
-    def distance(self, known: KnownCount) -> float:
-        """Return how many combined standard errors ours lies from a known figure."""
-        return abs(self.ours - known.count) / self.error_beside(known)
-
-    def error_beside(self, known: KnownCount) -> float:
-        """Return the combined standard error of ours and a known figure."""
-        # Where few trials found nothing at all, our own error would be 0: then the known figure's tells ours.
-        ours = max(self.standard_error, known.standard_error_with(self.trials))
-        return math.hypot(ours, known.standard_error)
+        return replace(self.compared(), error=self.standard_error).text
 
     def compared(self) -> Measured:
-        """Return it beside the nearer of the two."""
+        """Return it beside the paper's; the independent one says whether a difference is ours alone."""
         name = f"{self.row}, {self.case}: {self.measure}"
-        others = [known for known in (self.paper, self.independent) if known is not None]
-        if not others:
-            return Measured(name, None, self.ours, digits=0)
-        nearest = min(others, key=self.distance)
-        paper, known = (nearest.count, None) if nearest is self.paper else (None, nearest.count)
-        return Measured(name, paper, self.ours, known, self.error_beside(nearest), digits=0, whole=TRIALS)
+        if self.paper is None:
+            return Measured(name, None, self.ours, digits=0, whole=TRIALS, trials=self.trials)
+        # Where few trials found nothing at all, our own error would be 0: then the paper's figure tells ours.
+        error = max(self.standard_error, self.paper.standard_error_with(self.trials))
+        return Measured(
+            name,
+            self.paper.count,
+            self.ours,
+            None if self.independent is None else self.independent.count,
+            error,
+            digits=0,
+            whole=TRIALS,
+            paper_error=self.paper.standard_error,
+            trials=self.trials,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,24 +196,35 @@ class Figure3:
         return returned(self.results)
 
     def taken(self) -> list[Measured]:
-        """Return our mean comparisons, and judgments of the most judged pair, beside the paper's ranges."""
+        """Return the least and most comparisons, and judgments of the most judged pair, beside the paper's.
+
+        Extremes widen with the trials: only those of as many as the paper's are held to them, within a tenth.
+        """
         known = {row.name: row for row in PAPER}
-        return [
-            Measured(
-                f"{name}, {case}: {what}, mean",
-                _ends(stated[at]),
-                mean,
-                why=FEWER_REPEATS if (name, what) == ("DTS", "most judged pair") else "",
-                digits=1,
-            )
-            for name, *cases in self.results
-            if (row := known.get(name)) is not None
-            for at, (case, result) in enumerate(zip("AB", cases, strict=True))
-            for what, stated, mean in (
-                ("comparisons", row.comparisons, result.comparisons["mean"]),
-                ("most judged pair", row.same_pair, fmean(trial.same_pair for trial in result.outcomes)),
-            )
-        ]
+        rows: list[Measured] = []
+        for name, *cases in self.results:
+            if (row := known.get(name)) is None:
+                continue
+            for at, (case, result) in enumerate(zip("AB", cases, strict=True)):
+                for what, stated, ours in (
+                    (COMPARISONS, row.comparisons[at], result.comparisons),
+                    (SAME_PAIR, row.same_pair[at], result.same_pair),
+                ):
+                    ends = {"least": _ends(stated)[0], "most": _ends(stated)[1]}
+                    if ends["least"] == ends["most"]:
+                        del ends["most"]
+                    rows += (
+                        Measured(
+                            f"{name}, {case}: {what}, {end}",
+                            value if result.trials >= TRIALS else None,
+                            ours["min" if end == "least" else "max"],
+                            within=TENTH * value,
+                            why=DTS_REPEATS if (name, what) == ("DTS", SAME_PAIR) else "",
+                            digits=0,
+                        )
+                        for end, value in ends.items()
+                    )
+        return rows
 
     def sections(self) -> Sequence[Section]:
         """Return best items found, judgments needed, one returned item instead of several, and the text's counts."""
@@ -233,35 +240,42 @@ class Figure3:
             for check in self.checks()
         ]
         known = {row.name: row for row in PAPER}
-        verdicts = {row.figure: row.verdict for row in self.taken()}
+        verdicts: dict[str, list[str]] = {}
+        for row in self.taken():
+            verdicts.setdefault(row.figure.rpartition(", ")[0], []).append(row.verdict)
         taken_rows: list[tuple[Cell, ...]] = []
+        pair_rows: list[tuple[Cell, ...]] = []
         single_rows: list[tuple[Cell, ...]] = []
         for name, *cases in self.results:
             for case, result in zip("AB", cases, strict=True):
-                row = known.get(name)
+                stated = known.get(name)
                 at = "AB".index(case)
-                paper = ("", "") if row is None else (row.comparisons[at], row.same_pair[at])
                 spent, same = result.comparisons, result.same_pair
+                words = {what: _all(verdicts.get(f"{name}, {case}: {what}", [])) for what in TAKEN}
                 taken_rows.append(
                     (
                         name,
                         case,
-                        paper[0],
+                        "" if stated is None else stated.comparisons[at],
                         _range(spent["min"], spent["max"]),
                         f"{spent['mean']:.0f}",
-                        paper[1],
+                        words[COMPARISONS],
+                    )
+                )
+                pair_rows.append(
+                    (
+                        name,
+                        case,
+                        "" if stated is None else stated.same_pair[at],
                         _range(same["min"], same["max"]),
-                        _both(
-                            verdicts.get(f"{name}, {case}: {what}, mean", "")
-                            for what in ("comparisons", "most judged pair")
-                        ),
+                        words[SAME_PAIR],
                     )
                 )
                 single_rows.append(
                     (
                         name,
                         case,
-                        f"{result.single:.3f}±{result.standard_error(result.single):.3f}",
+                        share_text(result.single, result.trials, result.standard_error(result.single)),
                         f"{result.best_on_top:.3f}",
                         f"{result.returned:.2f}",
                         f"{_wrong_items(result):.0f}",
@@ -272,11 +286,16 @@ class Figure3:
         few = "" if fewest == self.trials else f", {fewest} of DTS and MergeDTS"
         title = f"Figure 3: trials in 1,000 ({self.trials} run{few}; seed {self.seed})"
         return (
-            Section(title, ("algorithm", "case", "paper", "before", "here", "verdict"), tuple(found_rows)),
+            Section(title, ("algorithm", "case", "paper", "before", "ours", "verdict"), tuple(found_rows)),
             Section(
-                "Comparisons, and judgments of the most judged pair: the paper's, ours",
-                ("algorithm", "case", "paper", "here", "mean", "pair", "here", "verdict"),
+                "Comparisons: least and most",
+                ("algorithm", "case", "paper", "ours", "our mean", "verdict"),
                 tuple(taken_rows),
+            ),
+            Section(
+                "Judgments of the most judged pair: least and most",
+                ("algorithm", "case", "paper", "ours", "verdict"),
+                tuple(pair_rows),
             ),
             Section(
                 "If one item is returned (equals drawn by lot)",
@@ -285,7 +304,7 @@ class Figure3:
             ),
             Section(
                 "Items returned, in 1,000 trials (section 4)",
-                ("figure", "paper", "before", "here", "verdict"),
+                ("figure", "paper", "before", "ours", "verdict"),
                 tuple(
                     (row.figure, *row.texts(), "" if row.verdict == NEW else row.verdict)
                     for row in self.returned()
@@ -339,17 +358,22 @@ class Figure3:
         """Return how the figures are meant and why some differ."""
         return (
             "One: exactly one of the two best items of case B is returned; both: the two of them.",
-            "agrees: within 3 combined standard errors of the paper's figure or of the one measured before, where they "
-            "are at most 100 in 1,000.",
-            "Items returned: the errors are those of our trials and of the paper's 1,000 together. The paper calls its "
-            "497, 489 and 290 simulations that returned several items; they are its items beyond one a simulation "
+            "agrees: within 3 standard errors of the paper's figure, ours and that of its 1,000 trials together, where "
+            "they are at most 100 in 1,000; of a figure below 100, at most a tenth of it. ± is ours alone.",
+            "Items returned: of counts of items the three errors must be at most a tenth of the count. The paper calls "
+            "its 497, 489 and 290 simulations that returned several items; they are its items beyond one a simulation "
             "(502 + 995 - 1,000; 666 + 94 + 729 - 1,000; 510 + 780 - 1,000), and so they are compared here. By the "
-            "second of these sums, a simulation of case B that returns both of the best has one item beyond the best.",
-            "On top: the first item (B: the first two) is the best; wrong: others returned in 1,000 trials.",
-            "Comparisons and pairs agree when our mean lies in the paper's range.",
-            "Ranges are extremes of the trials run: they widen with the trials, and prefBest's ends move by "
-            f"30 with the seed. {FEWER_REPEATS}",
+            "second of these sums, a simulation of prefBest in case B that returns both of the best has one item "
+            "beyond the best, though the paper's words are 'neither item 0 nor item 1': so both rows of prefBest in "
+            "case B count it. Counted by its words, as the other algorithms are, ours are 'wrong' in the table before.",
+            "right: the share of trials in which the one item returned is a best one, equals by lot; on top: the first "
+            "item (B: the first two) is the best; set: items returned, mean; wrong: those that aren't best, in 1,000 "
+            "trials.",
+            "Least and most are of the trials run. They have no standard error: they agree within a tenth, and with "
+            "fewer trials than the paper's they aren't compared. prefBest's ends move by 30 with the seed.",
+            f"DTS, most judged pair: {DTS_REPEATS}",
             "prefBest in case A: the paper's 502 is 1.3 standard errors above the 480 of 10,000 simulations.",
+            "before: measured by another program; ± its own standard error.",
             f"{FLAGSHIP}: {FLAGSHIP_BUDGET} judgments, at most {FLAGSHIP_CAP} of a pair; others have no cap.",
         )
 
@@ -388,9 +412,10 @@ def _ends(stated: str) -> tuple[float, float]:
     return float(least), float(most or least)
 
 
-def _both(verdicts: Iterable[str]) -> str:
-    """Return what two verdicts come to: they agree when both do."""
-    return next((word for word in verdicts if word != AGREES), AGREES)
+def _all(verdicts: Sequence[str]) -> str:
+    """Return what several verdicts come to: they agree when each does; of a figure of ours alone nothing."""
+    word = next((word for word in verdicts if word != AGREES), AGREES)
+    return "" if not verdicts or word == NEW else word
 
 
 def _range(least: float, most: float) -> str:

@@ -14,8 +14,12 @@ Count = Callable[[Trial], float]
 
 
 def _wrong(trial: Trial) -> float:
-    # As the paper counts: a trial of case B that returns both of the best has found the best once, and its
-    # other item is beyond that. Its 489 items beyond one a trial are 666 + 94 + 729 - 1,000.
+    return len(trial.ranks) - trial.hits
+
+
+def _beyond(trial: Trial) -> float:
+    # As the paper counts prefBest's: a trial of case B that returns both of the best has found the best once, and
+    # its other item is beyond that. Its 489 items beyond one a trial are 666 + 94 + 729 - 1,000.
     return len(trial.ranks) - (trial.hits > 0)
 
 
@@ -40,7 +44,8 @@ def _third(trial: Trial) -> float:
 
 
 WORDS: Mapping[str, Count] = {
-    "items beyond the best returned": _wrong,
+    "items returned that aren't best": _wrong,
+    "items beyond the best returned": _beyond,
     "trials that return one item": _one_item,
     "trials that return several": _ties,
     "items beyond one a trial": _surplus,
@@ -60,17 +65,22 @@ class TextCount:
     paper: float | None
     known: tuple[float, float] | None = None
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it counts trials, not items."""
+        return self.words.startswith(("trials", "right"))
+
 
 TEXT = (
-    TextCount("DTS", "A", "items beyond the best returned", 922),
+    TextCount("DTS", "A", "items returned that aren't best", 922),
     TextCount("DTS", "A", "trials that return one item", 959),
-    TextCount("DTS", "B", "items beyond the best returned", 357),
-    TextCount("MergeDTS", "A", "items beyond the best returned", 1503),
-    TextCount("MergeDTS", "B", "items beyond the best returned", 914),
-    TextCount("Round-Efficient", "A", "items beyond the best returned", 1632),
+    TextCount("DTS", "B", "items returned that aren't best", 357),
+    TextCount("MergeDTS", "A", "items returned that aren't best", 1503),
+    TextCount("MergeDTS", "B", "items returned that aren't best", 914),
+    TextCount("Round-Efficient", "A", "items returned that aren't best", 1632),
     TextCount("Round-Efficient", "A", "trials that return one item", 559),
-    TextCount("Round-Efficient", "B", "items beyond the best returned", 606),
-    TextCount("prefBest", "A", "items beyond the best returned", 995),
+    TextCount("Round-Efficient", "B", "items returned that aren't best", 606),
+    TextCount("prefBest", "A", "items returned that aren't best", 995),
     TextCount("prefBest", "A", "items beyond one a trial", 497),
     TextCount("prefBest", "A", "trials that return several", None),
     TextCount("prefBest", "A", "trials that return item 1", 323),
@@ -79,7 +89,7 @@ TEXT = (
     TextCount("prefBest", "B", "items beyond the best returned", 729),
     TextCount("prefBest", "B", "items beyond one a trial", 489),
     TextCount("prefBest", "B", "trials that return several", None),
-    TextCount("prefBest + extra", "A", "items beyond the best returned", 780),
+    TextCount("prefBest + extra", "A", "items returned that aren't best", 780),
     TextCount("prefBest + extra", "A", "items beyond one a trial", 290),
     TextCount("prefBest + extra", "A", "trials that return several", None),
     TextCount("prefBest + extra", "A", "trials that return item 1", 302),
@@ -102,12 +112,12 @@ def _variance(values: Sequence[float], told: TextCount) -> float:
     if stated is None:
         return squares / max(1, len(values) - 1)
     share = stated / OF
-    by_chance = share * (1 - share) if told.words.startswith(("trials", "right")) else share
+    by_chance = share * (1 - share) if told.is_share else share
     return (squares + CHANCE * by_chance) / (len(values) - 1 + CHANCE)
 
 
 def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) -> list[Measured]:
-    """Return the counts of the text, ours in 1,000 trials beside the paper's, with both their errors."""
+    """Return the counts of the text, ours in 1,000 trials beside the paper's, each with its error."""
     by_name = {name: dict(zip("AB", cases, strict=True)) for name, *cases in results}
     rows = []
     for told in TEXT:
@@ -117,19 +127,19 @@ def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) 
         values = [float(WORDS[told.words](trial)) for trial in result.outcomes]
         mean = math.fsum(values) / len(values)
         spread = _variance(values, told)
-        # ours has the error of our trials, and the paper's count that of its 1,000
-        error = OF * math.sqrt(spread * (1 / len(values) + (1 / OF if told.paper is not None else 0)))
         rows.append(
             Measured(
                 f"{told.algorithm}, {told.case}: {told.words}",
                 told.paper,
                 OF * mean,
                 told.known,
-                error,
+                OF * math.sqrt(spread / len(values)),
                 within=5 if told.paper is None else 0,
                 part="Returned items, in 1,000 trials",
                 digits=0,
-                whole=OF,
+                whole=OF if told.is_share else None,
+                paper_error=OF * math.sqrt(spread / OF) if told.paper is not None else None,
+                trials=len(values) if told.is_share else None,
             )
         )
     return rows

@@ -17,7 +17,7 @@ from duelpool.strategies.elimination import random_pairings
 from duelpool.strategies.knockout import knockout_bound
 from duelpool_reproduce.base import Experiment
 from duelpool_reproduce.top_k.collection import CROWD_JUDGMENTS, GRADES, LOCAL_JUDGMENTS
-from duelpool_reproduce.verdicts import ComparisonReport, Measured
+from duelpool_reproduce.verdicts import NOT_EXPLAINED, ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,9 +65,8 @@ def effort(
     rankings = [log_rankings(of_topic) for of_topic in grades.values()]
     thinning, table2, crowds = "Thinning (section 4.1, Figure 5)", "Table 2: dedicated assessors", "The crowd"
     at_most = "The data have 80 topics with at most 9 candidates; 57 is the number with at most 7."
-    one_less = (
-        "Summing one less than the pool over the topics gives 2,500; the paper's two fewer are not explained."
-    )
+    one_less = f"{NOT_EXPLAINED} One less than the pool of each topic is 2,500 in all."
+    by_grades = f"{NOT_EXPLAINED} Counted over the official grades, with the positive ones ranked."
     pilots = "The paper counts pilot tasks and tasks of excluded workers; the release holds what counted."
     rows = [
         Measured("passages graded", 29_350, every.total(), part=thinning),
@@ -88,10 +87,9 @@ def effort(
                  1 - below[0] / pools.candidates, 0.371, within=0.0005, part=thinning),
         Measured("three grades below ('just over 1 %')", (0.01, 0.02), below[3] / pools.candidates, part=thinning),
         Measured("fewest ideal rankings of a topic, by grades", 192, round(10 ** min(rankings)), 1, part=thinning,
-                 why="Counted over the official grades, the least is 1 and the most 3.4e220."),
-        Measured("most ideal rankings, as a power of ten", math.log10(26_842_725), max(rankings), math.log10(3.4e220),
-                 within=0.01, part=thinning, digits=2,
-                 why="Counted over the official grades, the least is 1 and the most 3.4e220."),
+                 why=by_grades),
+        Measured("most ideal rankings of a topic", 26_842_725, 10 ** max(rankings), 3.4e220, within=0.05e220,
+                 part=thinning, why=by_grades),
     ]  # fmt: skip
     extra = {3: (3456, 11.78), 5: (5429, 18.50), 10: (10_691, 36.43)}
     for k, (stated, share) in extra.items():
@@ -115,7 +113,7 @@ def effort(
         Measured("dollars a judgment ('just over 0.25')", (0.25, 0.26), COST / JUDGMENTS, part=crowds),
         Measured("judgments beyond the graded, %", 52.3, 100 * JUDGMENTS / every.total(), within=0.05, part=crowds,
                  digits=1),
-        Measured("judgments that topk's closed form expects", 14_573, crowd.judgments, within=730, part=crowds,
+        Measured("judgments that topk's closed form expects", None, crowd.judgments, 14_573, within=730, part=crowds,
                  why="The closed form assumes that half of a pool survives each phase; the file holds extra votes."),
     ]  # fmt: skip
 
@@ -128,7 +126,7 @@ def effort(
             [Bars("Figure 5: grades of the candidates", "% of candidates", labels, {"candidates": shares})]
         )
 
-    remarks = ("An expected number of judgments agrees when it lies within 5 %.",)
+    remarks = ("The closed form is held to the judgments that were released, within 5 %.",)
     return ComparisonReport("topk-effort", tuple(rows), draw, remarks, seed=seed)
 
 
@@ -154,11 +152,12 @@ def missed(
         "Worst case: ten candidates, seven pairings",
         "Judges without error: a top-five item is lost",
     )
+    twelve = f"{NOT_EXPLAINED} With least-paired pairing it is .244, with uniform pairing 10/36."
     rows = [
-        Measured("the fifth meets the top four and is pruned", (0.12, inf), share, 0.244, _error(share, count),
-                 0.0005, part=worst),
+        Measured("the fifth meets the top four and is pruned ('more than 12 %')", (0.12, 0.13), share, 0.244,
+                 _error(share, count), 0.0005, part=worst, why=twelve, whole=1),
         Measured("the fifth meets the top four", None, meets, None, _error(meets, count), part=worst),
-        Measured("the same, were all pairings equally likely", (0.12, inf), uniform, 10 / 36, part=worst),
+        Measured("it is pruned, were all pairings equally likely", None, uniform, 10 / 36, part=worst),
     ]  # fmt: skip
     lines: dict[str, list[tuple[float, float]]] = {"any of the top five lost": [], "mean share lost": []}
     for size in SIZES:
@@ -174,7 +173,15 @@ def missed(
         )
         lost = sum(trial.top_recall < 1 for trial in result.outcomes) / trials
         rows.append(
-            Measured(f"{size} candidates: any lost", None, lost, None, _error(lost, trials), part=perfect)
+            Measured(
+                f"{size} candidates: any lost",
+                None,
+                lost,
+                error=_error(lost, trials),
+                part=perfect,
+                whole=1,
+                trials=trials,
+            )
         )
         lines["any of the top five lost"].append((size, lost))
         lines["mean share lost"].append((size, 1 - result.top5_recall))
