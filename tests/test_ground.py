@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from duelpool import compiling
-from duelpool.compiling import Loop
+from duelpool.compiling import CompiledLoop
 from duelpool.durable import give_name
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, MissingExtra, UnknownName
 from duelpool.records import (
@@ -40,7 +40,7 @@ def test_a_loop_is_compiled_once_its_plain_form_has_taken_as_long(monkeypatch: p
     times = iter([0.0, 0.5, 1.0, 1.4, 2.0, 2.1])
     monkeypatch.setattr("time.thread_time", lambda: next(times))
     monkeypatch.setattr(compiling, "compiled", lambda loop: loop)
-    loop = Loop(lambda number: f"plain {number}", lambda number: f"compiled {number}")
+    loop = CompiledLoop(lambda number: f"plain {number}", lambda number: f"compiled {number}")
     assert [loop(number) for number in range(4)] == ["plain 0", "plain 1", "compiled 2", "compiled 3"]
     monkeypatch.setattr(compiling, "compiled", lambda _: None)
     assert loop(4) == "plain 4"

@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 LOADING = 0.75  # CPU seconds in which Numba and a loop that is kept on disk are loaded
 
 
-class Loop(Generic[Given, Result]):
+class CompiledLoop(Generic[Given, Result]):
     """A loop in two forms with the same results: a plain one, and one to be compiled.
 
     The plain one is used until it has taken as long as it takes to load the other: a process with little to do is

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
-from duelpool.compiling import Loop
+from duelpool.compiling import CompiledLoop
 from duelpool.files.columns import read_field
 from duelpool.files.rows.scanning import Count, Signs, scan_lines
 from duelpool.files.rows.texts import WORD, Hashes, Texts, Words, windows
@@ -95,7 +95,7 @@ def scan_blocks(  # noqa: PLR0917  those of scan_lines
     return rows, changed, plain
 
 
-scan = Loop(scan_blocks, scan_lines)
+scan = CompiledLoop(scan_blocks, scan_lines)
 """Finds the rows of a file; see `scan_lines`."""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from duelpool.arrays import Floats, Indices
 from duelpool.background import give_way
-from duelpool.compiling import Loop
+from duelpool.compiling import CompiledLoop
 
 SUREST = 28.0  # nats between two items: so many for each of a window's places are within a float's range
 
@@ -119,5 +119,5 @@ def _insertions(width: int) -> tuple[Indices, Indices]:
     return others.astype(np.intp), moves.astype(np.intp)
 
 
-move = Loop(plain_sweep, swept)
+move = CompiledLoop(plain_sweep, swept)
 """Moves items in place; see `swept`."""
