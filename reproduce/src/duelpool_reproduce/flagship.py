@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 TRIALS = 1000
 TOP = "top 5: "  # such a problem is compared with prefBest on the problem without this prefix
-MOST_ERROR = 0.10  # of the stated confidence, on one problem
-MOST_POOLED_ERROR = 0.05
 TOGETHER = "all figures: ours less the bar, mean"
 MOST_SHORT = 0.01  # of all figures together: the bars are stated to a hundredth
 
@@ -282,8 +280,8 @@ class FlagshipReport:
         if errors:
             worst = max(errors, key=errors.__getitem__)
             notes.append(
-                f"Confidence: pooled error {_error(self.pooled_error)} (at most {MOST_POOLED_ERROR:.2f} is wanted), "
-                f"largest {errors[worst]:.3f} on {worst} (at most {MOST_ERROR:.2f})."
+                f"Confidence: pooled error {_error(self.pooled_error)}, largest {errors[worst]:.3f} on {worst}. Too "
+                "little stated counts as an error, too: `reproduce calibration` has bars for stating too much."
             )
         if self.peers:
             names = ", ".join(f"{word}: {peer}" for peer, word in PEERS.items() if word != peer)
