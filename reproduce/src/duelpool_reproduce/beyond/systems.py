@@ -22,7 +22,7 @@ from duelpool.simulation.systems import (
     votes_by_pair,
 )
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.verdicts import ComparisonReport, Measured, Stated, with_error
+from duelpool_reproduce.verdicts import NOT_EXPLAINED, ComparisonReport, Measured, Stated, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,6 +126,7 @@ def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[
             part=part,
             kind="bar",
             whole=1,
+            why=NOT_EXPLAINED,
         ),
         _share(f"{name}: ranks", (0.95, inf), sum(each.ranks for each in trials), n, part),
     ]
