@@ -40,9 +40,7 @@ PROBLEMS: Mapping[str, PlantedSystems] = {
     "5 x 30, gaps 1.2": PlantedSystems.even(5, 1.2),
     "5 x 30, gaps 1.6": PlantedSystems.even(5, 1.6),
     "5 x 30, gaps 1.0, effects 0.9, ties 0.35": PlantedSystems.even(5, 1.0, effect=0.9, ties=0.35),
-    TIES_FOR_ALL: PlantedSystems(
-        (0, -1.4, -2.8, -4.2, -5.6), effect=0.3, ties=0.15, constant_ties=True
-    ),
+    TIES_FOR_ALL: PlantedSystems((0, -1.4, -2.8, -4.2, -5.6), effect=0.3, ties=0.15, constant_ties=True),
     "5 x 30, wild effects of two": PlantedSystems((2, 0.9, -0.2, -1.3, -2.4), wild=(0.2, 1.2, 1.2, 0.2, 0.2)),
     "4 x 40, uneven gaps": PlantedSystems((1.6, 0.5, -0.2, -1.8), questions=40, effect=0.6, ties=0.25),
     "2 x 50, gap 0.8, effects 0.8": PlantedSystems.even(2, 0.8, questions=50, effect=0.8),
