@@ -25,6 +25,7 @@ from duelpool.files.source import Source
 words = st.text("ab1#-.", min_size=1, max_size=12) | st.sampled_from(
     ["q1", "q2", "d" * 31, "d" * 32, "d" * 70]
 )
+similar_words = st.sampled_from(["q1", "q2", "q12", "d" * 40, "d" * 39 + "e"])
 plain_numbers = st.integers(-(10**9), 10**9)
 odd_numbers = st.sampled_from(
     ["1e-3", "inf", "-inf", "nan", "+1.5", ".5", "5.", "-", "1.2.3", "0x1", "1_0", "--1.5"]
@@ -65,7 +66,12 @@ def require_same(data: bytes) -> None:
     assert rows.hashes.tolist() == rows.docnos.hashes(0).tolist()
 
 
-@given(st.lists(st.tuples(words, words, plain_numbers, words), min_size=1, max_size=12), st.integers(0, 7))
+@given(
+    st.lists(
+        st.tuples(similar_words | words, words, plain_numbers, similar_words | words), min_size=1, max_size=12
+    ),
+    st.integers(0, 7),
+)
 def test_rows_are_those_of_the_tolerant_reader(lines: list[tuple[str, str, int, str]], decimals: int) -> None:
     data = "".join(
         f"{topic} Q0 {docno} 1 {number / 10**decimals:.{decimals}f} {tag}\n"
@@ -80,6 +86,36 @@ def test_files_of_another_form_are_left_to_other_readers(lines: list[list[str]])
     data = "".join(" ".join(line) + "\n" for line in lines).encode()
     if data.strip():
         require_same(data)
+
+
+@pytest.mark.parametrize("changed", [0, 2, 5])
+@pytest.mark.parametrize(("one", "other"), [("q1", "q2"), ("q1", "q12"), ("q12", "q1"), ("q1", "q1")])
+def test_fields_of_two_rows_that_are_alike(changed: int, one: str, other: str) -> None:
+    rows = [["q1", "Q0", "q1", "1", "2.5", "q1"] for _ in range(2)]
+    rows[0][changed], rows[1][changed] = one, other
+    require_same("".join(" ".join(row) + "\n" for row in rows).encode())
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        "18446744073709551617",  # 2^64 + 1
+        "88957938504939883.2",  # divided by ten, its digits would be rounded twice
+        "44667375401.9253275",
+        "0.00000000000000000012345",
+        "123456789012345678901234567890",
+        "-0",
+        "-0.0",
+        "007.50",
+        ".",
+        "-.",
+        "-.5",
+        "-5.",
+        "1-1",
+    ],
+)
+def test_scores_that_are_easily_misread(score: str) -> None:
+    require_same(f"1 Q0 a 1 2.5 tag\n1 Q0 b 2 {score} tag\n".encode())
 
 
 @given(st.lists(plain_numbers.map(str) | odd_numbers | st.floats().map(repr), min_size=1, max_size=6))
@@ -100,7 +136,7 @@ def test_decimal_numbers_are_the_nearest_doubles(numbers: list[tuple[int, bool]]
 
 
 @pytest.mark.parametrize(
-    "data",
+    "content",
     [
         b"1 Q0 d 1 2.5 tag",
         b"1 Q0 d 1 2.5 tag\r\n",
@@ -110,14 +146,17 @@ def test_decimal_numbers_are_the_nearest_doubles(numbers: list[tuple[int, bool]]
         b"1 Q0 d 1 2.5\n1 Q0 d 1 2.5 tag more\n",
         b"1 Q0 d 1 2.5 tag\n\n",
         b"# a comment of six words\n",
-        "1 Q0 é 1 2.5 tag\n".encode(),
+        b"1 Q0 d 1 2.5 tag 1 Q0 d 1 2.5 tag\n",
+        *("1 Q0 d 1 2.5 tag\n".replace(field, "é").encode() for field in ("Q0", "d", "2.5", "tag")),
         b"1 Q0 \xff 1 2.5 tag\n",
+        "é Q0 d 1 2.5 tag\n".encode(),
+        "1 Q0 d é 2.5 tag\n".encode(),
         b"1 Q0 d 1 2.5 tag\n1 Q0 d 1 two tag\n",
         b"1 Q0 d 1 2.5\n1 tag Q0 d 1 2.5 tag\n",
     ],
 )
-def test_what_is_not_of_the_usual_form(data: bytes) -> None:
-    assert rows_of(Source("file", data)) is None
+def test_what_is_not_of_the_usual_form(content: bytes) -> None:
+    assert rows_of(Source("file", content)) is None
 
 
 def test_run_that_was_read_makes_its_frame_when_it_is_asked_for(tmp_path: Path) -> None:

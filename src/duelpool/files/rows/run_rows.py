@@ -14,18 +14,25 @@ import polars as pl
 from duelpool.arrays import Floats, Ints
 from duelpool.compiling import CompiledLoop
 from duelpool.files.columns import read_field
-from duelpool.files.rows.scanning import Count, Signs, scan_lines
+from duelpool.files.rows.scanning import (
+    BEYOND_ASCII,
+    MINUS,
+    NEWLINE,
+    POINT,
+    SPACE,
+    Count,
+    Signs,
+    scan_lines,
+)
 from duelpool.files.rows.texts import WORD, Hashes, Texts, Words, windows
 from duelpool.files.source import Source
 
 _FIELDS, _TOPIC, _DOCNO, _SCORE, _TAG = 6, 0, 2, 4, 5
-_SPACE, _NEWLINE, _MINUS, _POINT = b" \n-."
 _LARGE = 1 << 28  # bytes: a larger file is left to polars, which needs less memory for it
 _BLOCK = 1 << 21  # bytes that are read at once: many enough that the calls cost little
 _LINE = 1 << 12  # bytes
 _BLANKS = b"     \n"  # of a line
 _SHORTEST = 2 * _FIELDS  # bytes of a line
-_BEYOND_ASCII = 0x80
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +64,7 @@ class RunRows:
 def rows_of(source: Source) -> RunRows | None:
     """Return the rows of a run's file, or None where it isn't of the usual form."""
     data = source.data
-    if source.marked or len(data) > _LARGE or data[-1] != _NEWLINE:
+    if source.marked or len(data) > _LARGE or data[-1] != NEWLINE:
         return None
     most = len(data) // _SHORTEST + 1  # memory that isn't written to costs nothing
     starts, sizes, changes = (np.empty(most, dtype=np.int64) for _ in range(3))
@@ -111,7 +118,7 @@ class _Block:
 def _block(data: bytes, signs: Signs, start: int, end: int) -> _Block | None:
     """Read whole lines, or return None where one of them isn't of the usual form."""
     signs = signs[start:end]
-    if signs[0] <= _SPACE or signs.max() >= _BEYOND_ASCII:
+    if signs[0] <= SPACE or signs.max() >= BEYOND_ASCII:
         return None
     blanks = _blanks(signs)
     lines, rest = divmod(len(blanks), _FIELDS)
@@ -171,9 +178,9 @@ def _scores_by_polars(data: bytes, rows: int) -> Floats | None:
 def _blanks(signs: Signs) -> npt.NDArray[np.integer]:
     """Return the places of spaces and of the signs below."""
     if not _BLOCK <= len(signs) <= _BLOCK + _LINE:
-        return np.flatnonzero(signs <= _SPACE)
+        return np.flatnonzero(signs <= SPACE)
     # Polars filters numbers twice as fast as numpy looks for true values.
-    return _counted(_BLOCK + _LINE)[: len(signs)].filter(pl.Series(signs) <= _SPACE).to_numpy()
+    return _counted(_BLOCK + _LINE)[: len(signs)].filter(pl.Series(signs) <= SPACE).to_numpy()
 
 
 @cache
@@ -193,7 +200,7 @@ def _numbers(data: bytes, starts: Ints, ends: Ints) -> Floats | None:
     if decimals >= WORD or (point >= 0 and not decimals):
         return None
     signs = np.frombuffer(data, dtype=np.uint8)
-    negative = signs.take(starts) == _MINUS
+    negative = signs.take(starts) == MINUS
     sizes = ends - starts
     sizes -= negative
     longest, shortest = int(sizes.max()), int(sizes.min())
@@ -202,7 +209,7 @@ def _numbers(data: bytes, starts: Ints, ends: Ints) -> Floats | None:
     digits = windows(data, ends - WORD, WORD).view(np.dtype("<u8"))
     if decimals:  # take out the point: what is before it moves up by a byte
         after = ~_BEFORE[decimals]
-        if np.any((digits >> _shift(WORD - 1 - decimals)) & np.uint64(0xFF) != _POINT):
+        if np.any((digits >> _shift(WORD - 1 - decimals)) & np.uint64(0xFF) != POINT):
             return None
         before = digits & _BEFORE[decimals + 1]
         before <<= np.uint64(8)

@@ -11,6 +11,9 @@ import numpy.typing as npt
 from duelpool.arrays import Floats, Ints
 from duelpool.files.rows.texts import FACTORS, MIX, Hashes
 
+SPACE, NEWLINE, MINUS, POINT = b" \n-."
+BEYOND_ASCII = 0x80
+
 Signs: TypeAlias = npt.NDArray[np.uint8]
 Count: TypeAlias = int | np.int64
 
@@ -18,8 +21,9 @@ _FIRST_HASH = np.uint64(MIX)
 _POWERS = 10.0 ** np.arange(23)  # exact: a whole number below 2^53 divided by one of them is rounded once
 _MOST_DIGITS = 18  # of a whole number that doesn't overflow
 _EXACT = 1 << 53
-_NONE, _ONE, _WORD, _BYTE = (np.uint64(number) for number in (0, 1, 64, 8))
-_TWO, _THREE, _HALF = (np.uint64(number) for number in (2, 3, 32))
+_DIGIT, _LAST_DIGIT = b"09"
+_NONE, _ONE, _TWO, _THREE = (np.uint64(number) for number in range(4))
+_BYTE, _HALF, _WORD = (np.uint64(bits) for bits in (8, 32, 64))
 
 
 def scan_lines(  # noqa: PLR0915, PLR0917  one pass over the bytes, into arrays by their places
@@ -34,84 +38,88 @@ def scan_lines(  # noqa: PLR0915, PLR0917  one pass over the bytes, into arrays 
     No field goes on beyond the last byte, for that is a blank. Places are unsigned: the compiled loop need not ask
     whether one is negative.
     """
+
+    def end_of_field(at: np.uint64) -> np.uint64:
+        while SPACE < signs[at] < BEYOND_ASCII:
+            at += _ONE
+        return at
+
+    def is_same(at: np.uint64, other: np.uint64, size: np.uint64, blank: int) -> bool:
+        step = _NONE
+        while step < size and signs[at + step] == signs[other + step]:
+            step += _ONE
+        return step == size and bool(signs[at + size] == blank)
+
+    def hash_of(word: np.uint64, words: np.uint64) -> np.uint64:
+        factor: np.uint64 = FACTORS[words & _THREE]
+        return (word ^ word >> _HALF) * factor * (words >> _TWO << _ONE | _ONE)
+
     end = np.uint64(len(data))
     at = row = changed = _NONE
     topic = topic_size = tag = tag_size = _NONE  # of the row before
     plain = True
     while at < end:
-        new = row == _NONE
         field = at
-        if not new:
-            for step in range(topic_size):
-                if signs[at + np.uint64(step)] != signs[topic + np.uint64(step)]:
-                    new = True
-                    break
-            new = new or signs[at + topic_size] != 32
-        if new:
-            while 32 < signs[at] < 128:
-                at += _ONE
-            topic_size = at - field
-        else:
-            at += topic_size
-        if at == field or signs[at] != 32:
+        change = topic_size == _NONE or not is_same(at, topic, topic_size, SPACE)
+        if change:
+            topic_size = end_of_field(at) - field
+        at += topic_size
+        if at == field or signs[at] != SPACE:
             return 0, 0, plain
         topic = field
         at += _ONE
 
         field = at  # Q0
-        while 32 < signs[at] < 128:
-            at += _ONE
-        if at == field or signs[at] != 32:
+        at = end_of_field(at)
+        if at == field or signs[at] != SPACE:
             return 0, 0, plain
         at += _ONE
 
         field = at  # docno: its words are added up as they end
         total = word = shift = words = _NONE
-        while 32 < signs[at] < 128:
+        while SPACE < signs[at] < BEYOND_ASCII:
             word |= np.uint64(signs[at]) << shift
             shift += _BYTE
             at += _ONE
             if shift == _WORD:
-                total += (word ^ word >> _HALF) * FACTORS[words & _THREE] * (words >> _TWO << _ONE | _ONE)
+                total += hash_of(word, words)
                 words += _ONE
                 word = shift = _NONE
-        if at == field or signs[at] != 32:
+        if at == field or signs[at] != SPACE:
             return 0, 0, plain
-        total += (word ^ word >> _HALF) * FACTORS[words & _THREE] * (words >> _TWO << _ONE | _ONE)
         starts[row] = field
         sizes[row] = at - field
-        hashes[row] = total + (at - field) + _FIRST_HASH
+        hashes[row] = total + hash_of(word, words) + (at - field) + _FIRST_HASH
         at += _ONE
 
         field = at  # rank
-        while 32 < signs[at] < 128:
-            at += _ONE
-        if at == field or signs[at] != 32:
+        at = end_of_field(at)
+        if at == field or signs[at] != SPACE:
             return 0, 0, plain
         at += _ONE
 
         field = at  # score
-        negative = signs[at] == 45
+        negative = signs[at] == MINUS
         if negative:
             at += _ONE
         whole: Count = 0
         digits = 0
         point = -1  # how many digits are before it
         odd = False
-        while 32 < signs[at] < 128:
+        while SPACE < signs[at] < BEYOND_ASCII:
             sign = signs[at]
-            if 48 <= sign <= 57:
+            if _DIGIT <= sign <= _LAST_DIGIT:
                 if digits < _MOST_DIGITS:
-                    whole = whole * 10 + (np.int64(sign) - 48)
+                    whole = whole * 10 + (np.int64(sign) - _DIGIT)
                 digits += 1
-            elif sign == 46 and point < 0:
+            elif sign == POINT and point < 0:
                 point = digits
             else:
                 odd = True
             at += _ONE
-        if at == field or signs[at] != 32:
+        if at == field or signs[at] != SPACE:
             return 0, 0, plain
-        if odd or digits in (0, point) or point == 0 or digits > _MOST_DIGITS or whole > _EXACT:
+        if odd or digits == 0 or digits > _MOST_DIGITS or whole > _EXACT:
             plain = False
         else:
             number = whole / _POWERS[0 if point < 0 else digits - point]
@@ -119,25 +127,16 @@ def scan_lines(  # noqa: PLR0915, PLR0917  one pass over the bytes, into arrays 
         at += _ONE
 
         field = at  # tag
-        other = row == _NONE
-        if not other:
-            for step in range(tag_size):
-                if signs[at + np.uint64(step)] != signs[tag + np.uint64(step)]:
-                    other = True
-                    break
-            other = other or signs[at + tag_size] != 10
-        if other:
-            while 32 < signs[at] < 128:
-                at += _ONE
-            tag_size = at - field
-        else:
-            at += tag_size
-        if at == field or signs[at] != 10:
+        if tag_size == _NONE or not is_same(at, tag, tag_size, NEWLINE):
+            change = True
+            tag_size = end_of_field(at) - field
+        at += tag_size
+        if at == field or signs[at] != NEWLINE:
             return 0, 0, plain
         tag = field
         at += _ONE
 
-        if new or other:
+        if change:
             changes[changed] = row
             changed += _ONE
         row += _ONE
