@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,27 @@ def test_a_loop_is_compiled_once_its_plain_form_has_taken_as_long(monkeypatch: p
     assert [loop(number) for number in range(4)] == ["plain 0", "plain 1", "compiled 2", "compiled 3"]
     monkeypatch.setattr(compiling, "compiled", lambda _: None)
     assert loop(4) == "plain 4"
+
+
+@pytest.mark.parametrize("damaged", [b"", b"not what was kept"])
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_loop_is_compiled_afresh_where_what_is_kept_is_damaged(
+    tmp_path: Path, ending: str, damaged: bytes
+) -> None:
+    source = tmp_path / "loops.py"
+    source.write_text("def doubled(number):\n    return 2 * number\n", encoding="utf-8")
+
+    def doubled(number: float) -> float:
+        loop = compiling.compiled(runpy.run_path(str(source))["doubled"])
+        assert loop, "Numba is among what the tests need."
+        return float(loop(number) + loop(number))
+
+    assert doubled(1.5) == 6.0
+    kept = list(tmp_path.rglob(f"*.{ending}"))
+    assert kept
+    for path in kept:
+        path.write_bytes(damaged)
+    assert doubled(2.5) == 10.0
 
 
 def test_decisions_with_different_names_are_independent() -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -39,15 +39,37 @@ class CompiledLoop(Generic[Given, Result]):
 def compiled(loop: Callable[Given, Result]) -> Callable[Given, Result] | None:
     """Return the compiled form of a function of numbers and arrays, or None where the extra isn't installed.
 
-    What is compiled is kept on disk. While it runs, other threads run, too. Sums and products keep their order, so
-    that results are those of Python to the last bit.
+    The function mustn't raise errors. What is compiled is kept on disk, where that can be, and compiled again when the
+    function's own file changes. While it runs, other threads run, too. Sums and products keep their order, so that
+    results are those of Python to the last bit.
     """
     try:
         import numba
     except ImportError:
         return None
+    compiling: Callable[[Callable[Given, Result]], Callable[Given, Result]] = numba.njit(nogil=True)
     try:
-        made = numba.njit(nogil=True, cache=True)(loop)
+        kept: Callable[Given, Result] = numba.njit(nogil=True, cache=True)(loop)
     except RuntimeError:  # nowhere to keep it: neither beside the file nor in the user's cache
-        made = numba.njit(nogil=True)(loop)
-    return cast(Callable[Given, Result], made)
+        return compiling(loop)
+    return _KeptLoop(kept, lambda: compiling(loop))
+
+
+class _KeptLoop(Generic[Given, Result]):
+    """A compiled loop that is kept on disk, and without that where what is kept is damaged or can't be written."""
+
+    def __init__(self, kept: Callable[Given, Result], afresh: Callable[[], Callable[Given, Result]]) -> None:
+        self.loop = kept
+        self.afresh = afresh
+        self.ran = False
+
+    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        if self.ran:
+            return self.loop(*args, **kwargs)
+        try:
+            result = self.loop(*args, **kwargs)
+        except Exception:  # of any kind, for the file is unpickled; the loop itself raises none
+            self.loop = self.afresh()
+            result = self.loop(*args, **kwargs)
+        self.ran = True
+        return result

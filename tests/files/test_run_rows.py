@@ -138,6 +138,7 @@ def test_decimal_numbers_are_the_nearest_doubles(numbers: list[tuple[int, bool]]
 @pytest.mark.parametrize(
     "content",
     [
+        b"",
         b"1 Q0 d 1 2.5 tag",
         b"1 Q0 d 1 2.5 tag\r\n",
         b"1\tQ0\td\t1\t2.5\ttag\n",

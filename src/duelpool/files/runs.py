@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -91,14 +91,23 @@ class Run(Tabular):
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name != "frame":  # only the frame may be missing
             raise AttributeError(f"A run has no '{name}'.", name=name, obj=self)
-        frame = self._rows[0].frame()
+        rows = self._unread
+        if rows is None:  # another thread has just made it
+            return cast(pl.DataFrame, object.__getattribute__(self, name))
+        frame = rows.frame()
         object.__setattr__(self, "frame", frame)
         self._rows.clear()  # with the frame, the file's bytes aren't needed any more
         self._keys.clear()
         return frame
 
+    @property
+    def _unread(self) -> RunRows | None:
+        """The rows as they are in the file, until somebody asks for the frame."""
+        return next(iter(self._rows), None)
+
     def __len__(self) -> int:
-        return len(self._rows[0]) if self._rows else self.frame.height
+        rows = self._unread
+        return self.frame.height if rows is None else len(rows)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {counted(len(self.topics), 'topic')}, {counted(len(self), 'row')})"
@@ -133,7 +142,7 @@ class Run(Tabular):
     @property
     def topics(self) -> list[str]:
         """The topics, in the order in which they first appear."""
-        if self._rows:
+        if self._unread is not None:
             return list(self.row_keys().topics)
         return self.frame.get_column("topic").unique(maintain_order=True).to_list()
 
@@ -144,13 +153,16 @@ class Run(Tabular):
 
     def row_keys(self) -> RowKeys:
         """Return the rows' topics and documents as numbers, computed once."""
-        if not self._keys:
-            self._keys.append(RowKeys.of(self.frame.get_column("topic"), self.frame.get_column("docno")))
-        return self._keys[0]
+        keys = next(iter(self._keys), None)
+        if keys is None:
+            keys = RowKeys.of(self.frame.get_column("topic"), self.frame.get_column("docno"))
+            self._keys.append(keys)
+        return keys
 
     def scores(self) -> Floats:
         """Return the scores, in the file's order."""
-        return self._rows[0].scores if self._rows else self.frame.get_column("score").to_numpy()
+        rows = self._unread
+        return self.frame.get_column("score").to_numpy() if rows is None else rows.scores
 
     def ranked(self, ties: TieOrder = TIES, scores: Precision = PRECISION) -> pl.DataFrame:
         """Return the rows topic by topic, best score first, with a column rank from 1.

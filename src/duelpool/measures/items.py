@@ -11,10 +11,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from duelpool.arrays import Bools, Ints
+from duelpool.arrays import Bools, Hashes, Ints
 from duelpool.files import TieOrder
 from duelpool.files.rows.keys import topic_codes, topic_hashes
-from duelpool.files.rows.texts import Hashes, Texts
+from duelpool.files.rows.texts import Texts
 from duelpool.files.runs import Precision
 from duelpool.measures.once import Remembering
 from duelpool.measures.rankings import DuplicateRule, Rankings, ReadyRun

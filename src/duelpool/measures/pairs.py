@@ -7,10 +7,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from duelpool.arrays import Bools, Floats, Ints
+from duelpool.arrays import Bools, Floats, Hashes, Ints
 from duelpool.files import Preferences
 from duelpool.files.rows.keys import topic_codes, topic_hashes
-from duelpool.files.rows.texts import Hashes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
 from duelpool.measures.once import Remembering

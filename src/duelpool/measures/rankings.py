@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from duelpool.arrays import Bools, Floats, Ints
+from duelpool.arrays import Bools, Floats, Hashes, Ints
 from duelpool.files import Duplicates, Run, TieOrder
 from duelpool.files.rows.keys import RowKeys
-from duelpool.files.rows.texts import Hashes, Texts
+from duelpool.files.rows.texts import Texts
 from duelpool.files.runs import Precision
 from duelpool.measures.once import Remembering
 

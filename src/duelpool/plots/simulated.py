@@ -197,7 +197,9 @@ def stated_and_right(
     left.set_xlim(0, 1)
     left.set_xlabel("share of trials")
     left.grid(alpha=0.3)
-    left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8)  # above: rows fill the drawing
+    left.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8
+    )  # above: rows fill the drawing
     _draw_diagonal(right)
     if reliable:
         _draw_reliability(right, "all problems", reliable, "tab:blue")

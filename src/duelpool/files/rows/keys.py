@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from duelpool.arrays import Ints
+from duelpool.arrays import Hashes, Ints
 from duelpool.files.rows.run_rows import RunRows
-from duelpool.files.rows.texts import Hashes, Texts
+from duelpool.files.rows.texts import Texts
 
 _FEW = 1000  # rows
 _DEEP = 5000  # rows of a topic

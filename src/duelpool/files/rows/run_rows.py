@@ -11,20 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from duelpool.arrays import Floats, Ints
+from duelpool.arrays import Floats, Hashes, Ints
 from duelpool.compiling import CompiledLoop
 from duelpool.files.columns import read_field
 from duelpool.files.rows.scanning import (
     BEYOND_ASCII,
     MINUS,
-    NEWLINE,
     POINT,
     SPACE,
     Count,
     Signs,
     scan_lines,
 )
-from duelpool.files.rows.texts import WORD, Hashes, Texts, Words, windows
+from duelpool.files.rows.texts import WORD, Texts, Words, windows
 from duelpool.files.source import Source
 
 _FIELDS, _TOPIC, _DOCNO, _SCORE, _TAG = 6, 0, 2, 4, 5
@@ -64,7 +63,7 @@ class RunRows:
 def rows_of(source: Source) -> RunRows | None:
     """Return the rows of a run's file, or None where it isn't of the usual form."""
     data = source.data
-    if source.marked or len(data) > _LARGE or data[-1] != NEWLINE:
+    if source.marked or len(data) > _LARGE or not data.endswith(b"\n"):
         return None
     most = len(data) // _SHORTEST + 1  # memory that isn't written to costs nothing
     starts, sizes, changes = (np.empty(most, dtype=np.int64) for _ in range(3))

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from duelpool.arrays import Floats, Ints
-from duelpool.files.rows.texts import FACTORS, MIX, Hashes
+from duelpool.arrays import Floats, Hashes, Ints
 
 SPACE, NEWLINE, MINUS, POINT = b" \n-."
 BEYOND_ASCII = 0x80
@@ -17,6 +16,11 @@ BEYOND_ASCII = 0x80
 Signs: TypeAlias = npt.NDArray[np.uint8]
 Count: TypeAlias = int | np.int64
 
+# All constants of the loop are in this file: when it changes, what was compiled is compiled again.
+MIX = 0x9E3779B97F4A7C15
+FACTORS = np.array(
+    [0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB], dtype=np.uint64
+)  # odd numbers of irregular bits, one for each word of a block of a text
 _FIRST_HASH = np.uint64(MIX)
 _POWERS = 10.0 ** np.arange(23)  # exact: a whole number below 2^53 divided by one of them is rounded once
 _MOST_DIGITS = 18  # of a whole number that doesn't overflow

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from duelpool.arrays import Bools, Ints
+from duelpool.arrays import Bools, Hashes, Ints
+from duelpool.files.rows.scanning import FACTORS, MIX
 
-Hashes: TypeAlias = npt.NDArray[np.uint64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 WORD = 8  # bytes
@@ -24,10 +24,6 @@ _KEPT = np.array(
     dtype=np.uint64,
 )  # by word and size of a text: the bits that belong to the text
 _ROWS = 1 << 15  # texts that are hashed at once: they fit the processor's cache
-MIX = 0x9E3779B97F4A7C15
-FACTORS = np.array(
-    [0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB], dtype=np.uint64
-)  # odd numbers of irregular bits, one for each word of a block
 _HALF = np.uint64(32)
 _FEW = 1000  # texts: below, what polars does before it begins takes longer
 
