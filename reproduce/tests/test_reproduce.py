@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import inf
+from math import inf, sqrt
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -65,6 +66,7 @@ from duelpool_reproduce.verdicts import (
     ComparisonReport,
     Measured,
     VerdictCounts,
+    error_of_mean,
     share_text,
     with_error,
 )
@@ -124,6 +126,12 @@ def invoke(*words: str) -> Any:
         (Measured("f", 1.75, 2.03, 2.0, within=0.05, paper_error=0.124), TOO_FEW, True),
         (Measured("f", 1.75, 2.03, 1.9, within=0.05, paper_error=0.124), TOO_FEW, False),
         (Measured("f", 100, 110, error=3, paper_error=3), TOO_FEW, True),
+        (Measured("f", 1.75, 1.93, 1.9, within=0.05, error=0.01, paper_error=0.124), TOO_FEW, True),
+        (Measured("f", 1.75, 2.03, 1.9, within=0.05, error=0.01, paper_error=0.124), TOO_FEW, False),
+        (Measured("f", 1.75, 2.03, 1.9, error=0.01, paper_error=0.124, known_error=0.05), TOO_FEW, True),
+        # trials that are all the same don't show their spread
+        (Measured("f", None, -1.0, (0, inf), error=0.0, kind="bar"), TOO_FEW, True),
+        (Measured("f", 10, 10, error=0.0), TOO_FEW, True),
         (Measured("f", 100, 113, error=3, paper_error=3, why="other runs"), DIFFERS, True),
         (Measured("f", (0, 1), 0.4, error=0.1), AGREES, True),  # inside by more than three of them
         (Measured("f", None, 4, (-inf, 5), kind="bar"), KEPT, True),
@@ -142,6 +150,26 @@ def test_a_verdict_says_how_ours_stands_to_the_papers(
     figure: Measured, verdict: str, explained: bool
 ) -> None:
     assert (figure.verdict, figure.explained) == (verdict, explained)
+
+
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [
+        (Measured("f", 1.75, 1.75, error=0.01, paper_error=0.124), True),
+        (Measured("f", 1.75, 1.75, error=0.3, paper_error=0.124), True),
+        (Measured("f", 1.75, 1.75, paper_error=0.124), True),
+        (Measured("f", 1.75, 1.75, error=0.3, paper_error=0.01), False),
+        (Measured("f", 1.75, 1.75, error=0.3), False),
+        (Measured("f", 1.75, 9.0, error=0.01, paper_error=0.124), False),
+    ],
+)
+def test_a_papers_own_trials_may_be_too_few(figure: Measured, expected: bool) -> None:
+    assert figure.papers_too_few == expected
+
+
+def test_error_of_a_mean() -> None:
+    assert error_of_mean([1.0, 2.0, 4.0]) == pytest.approx(stdev([1, 2, 4]) / sqrt(3))
+    assert error_of_mean([1.0]) == 0.0
 
 
 def test_figures_are_written_as_they_are_stated() -> None:
@@ -787,7 +815,7 @@ def stored_verdicts() -> list[tuple[str, Measured, str]]:
     rows = []
     with (ROOT / "docs" / "results.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            columns = ("ours", "ours_se", "paper_se", "whole")
+            columns = ("ours", "ours_se", "paper_se", "known_se", "whole")
             number = {name: float(row[name]) if row[name] else None for name in columns}
             figure = Measured(
                 row["figure"],
@@ -801,6 +829,7 @@ def stored_verdicts() -> list[tuple[str, Measured, str]]:
                 kind=row["kind"],  # type: ignore[arg-type]
                 whole=number["whole"],
                 paper_error=number["paper_se"],
+                known_error=number["known_se"],
             )
             rows.append((row["experiment"], figure, row["verdict"]))
     return rows

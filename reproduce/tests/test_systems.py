@@ -30,6 +30,16 @@ def test_bars_can_be_missed() -> None:
     assert bad.row()[:5] == ("p", "1.00", "100", "100", "0.750")
 
 
+def test_coverage_has_the_error_that_its_trials_show() -> None:
+    short = systems.SettledShares("p", tuple(trial(covered=0.8 if at < 60 else 1.0) for at in range(100)))
+    (row,) = (each for each in short.rows("part") if each.figure == "p: intervals")
+    assert row.error == pytest.approx(0.0098, abs=1e-4)
+    assert row.verdict == MISSED  # .88 is five of them below .93
+    full = systems.SettledShares("p", tuple(trial(covered=1.0) for _ in range(100)))
+    (row,) = (each for each in full.rows("part") if each.figure == "p: intervals")
+    assert row.error == pytest.approx(0.0097, abs=1e-4)
+
+
 def test_equal_systems_have_no_right_order() -> None:
     found = systems.SettledShares("p", tuple(trial(settled=at < 8, right=False) for at in range(100)), True)
     assert [row.figure for row in found.rows("part")] == ["p: settled and wrong", "p: intervals", "p: ranks"]

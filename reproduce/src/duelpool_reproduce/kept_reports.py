@@ -6,6 +6,7 @@ its trials, its seed, the data that it read and our version.
 
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -100,7 +101,7 @@ def keep_report(folder: Path, decided: Mapping[str, Any], report: Report, second
     from duelpool.plots import save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
-    drawing = folder / f"{decided['experiment']}.svg"
+    drawing = folder / f".{decided['experiment']}-{os.getpid()}.svg"  # others may write to the folder, too
     save_figure(report.drawing(), drawing)
     stored = {
         "format": FORMAT,
@@ -128,10 +129,10 @@ def kept_report(folder: Path, decided: Mapping[str, Any]) -> Kept | None:
 
 
 def newest_report(folder: Path, experiment: Experiment) -> Kept | None:
-    """Return an experiment's report for a page: a full one where there is one, and of these the last to end."""
+    """Return an experiment's report for a page: a full one where there is one, of most trials, the last to end."""
     stored = [_read(path) for path in sorted(folder.glob(f"{experiment.name}-*.report.json.gz"))]
     found = [_kept(each) for each in stored if each["decided_by"]["experiment"] == experiment.name]
-    return max(found, key=lambda each: (not each.quick, each.ended, each.trials), default=None)
+    return max(found, key=lambda each: (not each.quick, each.trials, each.ended), default=None)
 
 
 def _path(folder: Path, decided: Mapping[str, Any]) -> Path:
@@ -146,7 +147,7 @@ def _read(path: Path) -> dict[str, Any]:
             stored: dict[str, Any] = json.load(stream)
         _kept(stored)
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = f"It is damaged, and its report can't be read ({type(error).__name__})."
+        problem = f"Its report can't be read: it is damaged, or of another version ({type(error).__name__})."
         raise BadFile.at(str(path), None, problem, remedy) from error
     return stored
 

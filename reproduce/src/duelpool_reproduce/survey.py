@@ -11,7 +11,7 @@ from duelpool.errors import DuelpoolError
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import PAPERS, Cell, Experiment, Report, Section
 from duelpool_reproduce.kept_reports import KeptReport, decided_by, keep_report, kept_report, newest_report
-from duelpool_reproduce.verdicts import VerdictCounts, compared_rows, ends_of
+from duelpool_reproduce.verdicts import TOO_FEW, Measured, VerdictCounts, compared_rows, ends_of
 
 TREC, BEYOND = "trec", "beyond"  # the experiments that no paper has
 
@@ -198,15 +198,35 @@ def closing_words(ran: Iterable[ExperimentRun]) -> list[str]:
         each.experiment.name: count.unexplained for each in each_ran if (count := each.tally).unexplained
     }
     words += [f"Not explained, {name}: {'; '.join(figures)}." for name, figures in unexplained.items()]
+    few = [row for row in _papers_rows(each_ran) if row.verdict == TOO_FEW]
+    theirs = sum(row.papers_too_few for row in few)
     return [
         *words,
         "agrees: within three standard errors of the paper's figure (ours and the paper's together), and these could "
         "have shown a difference of a tenth (of the figure; of a share, of the whole, unless the share is below a "
         "tenth). too few: too few trials for that. kept, missed: the same of a bar of our own.",
+        *([_of_too_few(theirs, len(few))] if theirs else []),
         "as before: a figure that no paper has, as another program measured it on the same data. alone: a figure of "
         "ours alone. simulated: of simulated people beside a paper's people, neither agrees nor differs. none "
         "stopped: no trial stopped. can't: it can't be had. Why figures differ is said under each experiment's tables.",
     ]
+
+
+def _papers_rows(ran: Iterable[ExperimentRun]) -> list[Measured]:
+    """Return the papers' figures that have verdicts."""
+    return [
+        row
+        for each in ran
+        if each.report is not None and each.experiment.paper not in SUMMARIES
+        for row in compared_rows(each.report) or ()
+    ]
+
+
+def _of_too_few(theirs: int, of: int) -> str:
+    return (
+        f"Of the papers' {of} figures with too few trials, {theirs} would stay so with any number of trials of ours: "
+        "the paper's own trials are too few."
+    )
 
 
 def page(ran: Sequence[ExperimentRun]) -> str:
@@ -250,13 +270,14 @@ def verdict_table(ran: Sequence[ExperimentRun]) -> Section:
     """Return every figure with a verdict, with all that its verdict follows from."""
     columns = (
         *("experiment", "table", "figure", "kind", "paper_low", "paper_high", "known_low", "known_high"),
-        *("ours", "ours_se", "paper_se", "within", "whole", "verdict", "why"),
+        *("ours", "ours_se", "paper_se", "known_se", "within", "whole", "verdict", "why"),
     )
     rows: list[tuple[Cell, ...]] = []
     for each in ran:
         for row in () if each.report is None else compared_rows(each.report) or ():
             stated = (*ends_of(row.paper), *ends_of(row.known))
-            found = (row.ours, row.error, row.paper_error, row.within, row.whole, row.verdict, row.why)
+            errors = (row.error, row.paper_error, row.known_error)
+            found = (row.ours, *errors, row.within, row.whole, row.verdict, row.why)
             rows.append((each.experiment.name, row.part, row.figure, row.kind, *stated, *found))
     return Section("Verdicts", columns, tuple(rows))
 

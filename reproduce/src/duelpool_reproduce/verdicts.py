@@ -12,9 +12,12 @@ is not explained.
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from duelpool.shares import wilson
 from duelpool_reproduce.base import Cell, Printed, Section
@@ -50,7 +53,7 @@ class Measured:
     paper: Stated | None
     ours: float | None
     known: Stated | None = None
-    error: float | None = None  # the standard error of ours
+    error: float | None = None  # the standard error of ours; None: it is counted, or by a formula
     within: float = 0.0  # how far from a stated figure still agrees: half of its last digit, or as `why` says
     why: str = ""  # it differs, or it can't be had
     part: str = ""  # the table that it belongs to
@@ -59,6 +62,7 @@ class Measured:
     whole: float | None = None  # of a share: what all trials would be, such as 1 or 1,000
     paper_error: float | None = None  # the standard error of the paper's figure, where that is from trials
     trials: int | None = None  # of a share: how many trials it is of
+    known_error: float | None = None  # the standard error of what is known
 
     @property
     def verdict(self) -> str:
@@ -70,6 +74,8 @@ class Measured:
             return NEW
         if self.kind == "people":
             return PEOPLE
+        if self.error == 0:  # all trials are the same, or there is one: their spread isn't known
+            return TOO_FEW
         if not self.near(stated):
             return MISSED if self.kind == "bar" else DIFFERS
         if not self.could_tell(stated):
@@ -100,11 +106,16 @@ class Measured:
         return error <= TENTH * least + 1e-9
 
     @property
+    def papers_too_few(self) -> bool:
+        """Whether no trials of ours could tell, for the paper's own are too few."""
+        return self.verdict == TOO_FEW and bool(self.paper_error) and replace(self, error=None).verdict == TOO_FEW
+
+    @property
     def explained(self) -> bool:
         """Whether ours is what is known of these data, and a difference from the paper or a missed bar has a cause."""
         known = None if self.kind == "bar" or self.ours is None else self.known
-        if known is not None and not self.near(known, self.both_errors if self.error else 0.0):
-            return False  # without an error ours is by a formula, or counted, and so is what is known
+        if known is not None and not self.near(known, math.hypot(self.error or 0.0, self.known_error or 0.0)):
+            return False
         return self.verdict not in (DIFFERS, MISSED) or (bool(self.why) and not self.called_unexplained)
 
     @property
@@ -147,6 +158,11 @@ class Measured:
 def share_text(share: float, trials: int, error: float, digits: int = 3) -> str:
     """Return a share with its standard error for a person; none or all of the trials with Wilson's interval."""
     return Measured("", None, share, error=error, digits=digits, whole=1, trials=trials).text
+
+
+def error_of_mean(values: Sequence[float] | npt.NDArray[np.float64]) -> float:
+    """Return the standard error of the mean of independent values; 0, which says nothing, of a single one."""
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def with_error(value: float, error: float | None, digits: int) -> str:

@@ -17,7 +17,7 @@ from duelpool.preferences.powered import VotedPairs, powered_rates
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment, Section
-from duelpool_reproduce.verdicts import ComparisonReport, Measured
+from duelpool_reproduce.verdicts import ComparisonReport, Measured, error_of_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def powered(
             ranks, hold, error = (
                 np.array([getattr(each, name) for each in some]) for name in ("ranks", "hold", "error")
             )
-            spread, width = (float(np.std(each)) / sqrt(trials) for each in (error, ranks))
+            spread, width = (error_of_mean(each) for each in (error, ranks))
             sizes[way].append((float(votes), float(ranks.mean())))
             shown = (
                 f"{ranks.mean():.2f}±{width:.2f}",
@@ -131,7 +131,7 @@ def powered(
             lines.append((f"{votes:,}", "ppi-python, recorded", "", "", f"{PPI_PYTHON[votes][trials]:.2f}"))
         alone, mixed = (np.array([each.ranks for each in found[way]]) for way in (WAYS[2], WAYS[4]))
         ratio = float(mixed.mean() / alone.mean())
-        off = float(np.std(mixed - alone)) / sqrt(trials) / float(alone.mean())
+        off = error_of_mean(mixed - alone) / float(alone.mean())
         rows.append(
             Measured(
                 f"{SET_SIZE}, shuffled over alone", (-inf, 1.02), ratio, error=off, part=part, kind="bar"

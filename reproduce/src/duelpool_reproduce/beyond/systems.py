@@ -22,7 +22,14 @@ from duelpool.simulation.systems import (
     votes_by_pair,
 )
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.verdicts import NOT_EXPLAINED, ComparisonReport, Measured, Stated, with_error
+from duelpool_reproduce.verdicts import (
+    NOT_EXPLAINED,
+    ComparisonReport,
+    Measured,
+    Stated,
+    error_of_mean,
+    with_error,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,6 +115,8 @@ SHORT: Mapping[str, str] = {
 }
 """Why intervals hold too rarely, by problem."""
 
+MOST_SYSTEMS = 5  # of a problem
+
 COLUMNS = ("problem", "settled", "after", "votes", "right when settled", "right", "intervals", "ranks")
 
 
@@ -121,7 +130,8 @@ def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[
     """Return the coverage of 95 % intervals and of all ranks at once, beside their bars."""
     n = len(trials)
     covered = [each.covered for each in trials]
-    error = max(float(np.std(covered)), sqrt(0.95 * 0.05)) / sqrt(n)
+    # Where nearly all intervals hold, their spread is taken as that of intervals that hold independently in .95.
+    error = max(error_of_mean(covered), sqrt(0.95 * 0.05 / (n * MOST_SYSTEMS)))
     return [
         Measured(
             f"{name}: intervals",
@@ -260,7 +270,7 @@ def _replay(
                 progress=progress,
             )
         )
-        means, errors = taus.mean(axis=0), taus.std(axis=0) / sqrt(len(seeds))
+        means, errors = taus.mean(axis=0), np.apply_along_axis(error_of_mean, 0, taus)
         curves[strategy] = list(zip(map(float, MARKS), means.tolist(), strict=True))
         told = (with_error(mean, error, 3) for mean, error in zip(means, errors, strict=True))
         lines.append((strategy, *told))

@@ -153,6 +153,7 @@ class Figure3Check:
             whole=TRIALS,
             paper_error=self.paper.standard_error,
             trials=self.trials,
+            known_error=None if self.independent is None else self.independent.standard_error,
         )
 
 
