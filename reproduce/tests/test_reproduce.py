@@ -740,9 +740,6 @@ MORE: dict[str, Callable[[Any], None]] = {  # what else is known of a report
 }
 WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # counts: the page holds every cell
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-SMOKE_TESTED = {"informed"}
-"""Experiments of which the page may hold the quick form; the others are there in full."""
-
 
 FEW_TRIALS = {
     "calibration": 1,
@@ -871,21 +868,15 @@ def test_no_figure_of_the_results_page_has_an_error_of_nothing() -> None:
     assert re.findall(r"\S*±0(?:\.0+)?(?![\d.])\S*", PAGE) == []
 
 
-def test_the_results_page_has_every_experiment_in_its_form() -> None:
+def test_the_results_page_has_every_experiment_in_its_full_form() -> None:
     assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == list(EXPERIMENTS)
     assert "Not run" not in PAGE
     for name, experiment in EXPERIMENTS.items():
         part = PAGE.split(f"\n### {name}\n", 1)[1].split("\n### ", 1)[0]
-        form = re.search(
-            r"^(Full form|Quick form, a smoke test)(?:, ([\d,]+) trials, seed \d+)?, \d{4}-",
-            part,
-            re.MULTILINE,
-        )
-        assert form, name
-        full = form[1] == "Full form"
-        assert full or name in SMOKE_TESTED, f"{name}: run it in its full form"
+        form = re.search(r"^Full form(?:, ([\d,]+) trials, seed \d+)?, \d{4}-", part, re.MULTILINE)
+        assert form, f"{name}: run it in its full form"
         if experiment.trials > 1:
-            assert int(form[2].replace(",", "")) == experiment.trials_of(quick=not full)
+            assert int(form[1].replace(",", "")) == experiment.trials
 
 
 def test_the_guide_names_every_experiment() -> None:

@@ -108,7 +108,11 @@ class Measured:
     @property
     def papers_too_few(self) -> bool:
         """Whether no trials of ours could tell, for the paper's own are too few."""
-        return self.verdict == TOO_FEW and bool(self.paper_error) and replace(self, error=None).verdict == TOO_FEW
+        return (
+            self.verdict == TOO_FEW
+            and bool(self.paper_error)
+            and replace(self, error=None).verdict == TOO_FEW
+        )
 
     @property
     def explained(self) -> bool:
