@@ -1,5 +1,6 @@
 """Status, links and a server that is ready, in a store with a million judgments."""
 
+import sys
 from pathlib import Path
 
 from benchmarks.scale_parts.large import create, fill, pools_of
@@ -23,7 +24,7 @@ def measure(size: float) -> list[Row]:
         campaign = create(store, pools)
         fill(campaign, pools, count)
         campaign.store.close()
-        written = cost_of("python", "-c", SUMMARISE, store)
+        written = cost_of(sys.executable, "-c", SUMMARISE, store)
         status = least([cost_of("duelpool", "status", store) for _ in range(2)])
         recent = _after_one_answer(store)
         link = least([cost_of("duelpool", "link", store) for _ in range(2)])

@@ -1,5 +1,6 @@
 """Five thousand topics with fifty items each: the first question, the first figures, the first page."""
 
+import sys
 from pathlib import Path
 from time import process_time
 
@@ -87,7 +88,7 @@ def measure(size: float) -> list[Row]:
 
 def _inner(store: str, code: str) -> float:
     """Return the CPU seconds that a process took for its task, without its start."""
-    return float(cost_of("python", "-c", IMPORTED + code, store).output.split()[-1])
+    return float(cost_of(sys.executable, "-c", IMPORTED + code, store).output.split()[-1])
 
 
 def _served(strategy: str, store: str) -> Row:
