@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
+from duelpool.campaign.views import summaries
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.tally import AssessorTally
 from duelpool.campaign.views.watch import Watch
@@ -102,6 +103,17 @@ def test_assessors_by_hand(store: Store) -> None:
     assert (p.judgments, p.usable, p.left, p.seconds) == (5, 3, 1 / 3, 2.0)  # of those that count
     assert (found["q"].judgments, found["q"].left, found["q"].seconds) == (0, None, None)
     assert (found["other"].kind, found["other"].judgments, found["other"].left) == ("imported", 1, None)
+
+
+def test_status_reads_no_line_of_the_log_where_summaries_are_kept(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde", "two": "abc"})
+    judged = judge_all(campaign)
+    summaries.refresh(campaign)
+    queries: list[str] = []
+    event.listen(store.database.engine, "before_cursor_execute", lambda *given: queries.append(given[2]))
+    assert sum(each.judgments for each in status(campaign).topic_statuses) == judged > 0
+    assert queries
+    assert [query for query in queries if "FROM log" in query] == []
 
 
 def test_pay_per_hour_by_hand(store: Store) -> None:

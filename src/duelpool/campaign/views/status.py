@@ -336,19 +336,7 @@ def active_assessors(tx: Reading) -> int:
 def money_status(tx: Reading, settings: Settings, usable: int) -> MoneyStatus:
     """Return what a campaign has cost; `usable` is the number of usable judgments by its own assessors."""
     sums = money(tx, settings)
-    columns = schema.log.c
-    ledger, payment = schema.ledger.c, schema.payment.c
-    withdrawn = select(payment.ledger).where(
-        payment.campaign == tx.campaign, payment.kind == "withdrawal", payment.ledger.is_not(None)
-    )
-    paid = select(ledger.assignment).where(
-        ledger.campaign == tx.campaign, ledger.entry == REWARD, ledger.id.not_in(withdrawn)
-    )
-    seconds = tx.connection.execute(
-        select(func.sum(columns.seconds)).where(
-            columns.campaign == tx.campaign, columns.event == log.JUDGMENT, columns.assignment.in_(paid)
-        )
-    ).scalar()
+    seconds = _paid_seconds(tx) if sums.rewards else None  # without rewards no line of the log need be read
     return MoneyStatus(
         currency=settings.currency,
         rewards=sums.rewards,
@@ -359,8 +347,24 @@ def money_status(tx: Reading, settings: Settings, usable: int) -> MoneyStatus:
         budget=settings.budget,
         left=None if settings.budget is None else settings.budget - sums.spent - sums.committed,
         per_usable_judgment=sums.spent / usable if usable and sums.spent else None,
-        pay_per_hour=sums.rewards / (float(seconds) / 3600) if seconds else None,
+        pay_per_hour=sums.rewards / (seconds / 3600) if seconds else None,
     )
+
+
+def _paid_seconds(tx: Reading) -> float | None:
+    """Return how long people judged in assignments that were rewarded, and not withdrawn."""
+    columns, ledger, payment = schema.log.c, schema.ledger.c, schema.payment.c
+    withdrawn = select(payment.ledger).where(
+        payment.campaign == tx.campaign, payment.kind == "withdrawal", payment.ledger.is_not(None)
+    )
+    paid = select(ledger.assignment).where(
+        ledger.campaign == tx.campaign, ledger.entry == REWARD, ledger.id.not_in(withdrawn)
+    )
+    query = select(func.sum(columns.seconds)).where(
+        columns.campaign == tx.campaign, columns.event == log.JUDGMENT, columns.assignment.in_(paid)
+    )
+    seconds = tx.connection.execute(query).scalar()
+    return None if seconds is None else float(seconds)
 
 
 # ---- one topic
