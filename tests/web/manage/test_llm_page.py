@@ -68,7 +68,14 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
         assert words in text, words
     assert page.locator(".model figure svg .mark").count() >= 3
     page.click("main summary")
+    page.wait_for_selector(".prompt:visible")
     assert "never an instruction" in page.inner_text(".prompt")
+    before = page.get_attribute("html", "data-refreshed") or "0"
+    judge(campaign, 1, ("carla",))
+    page.wait_for_function(
+        "before => Number(document.documentElement.dataset.refreshed) > before", arg=int(before)
+    )
+    assert "never an instruction" in page.inner_text(".prompt")  # what is open stays open
     look_with_axe(page, "a model")
     page.click(".model h2 a")
     page.wait_for_selector("#person")

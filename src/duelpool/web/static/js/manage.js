@@ -13,6 +13,15 @@ function say(how, text) {
   if (live.textContent !== text) live.textContent = text;
 }
 
+function folds(part) { // by name: its id, or its summary, counted where several have the same
+  const times = {};
+  return new Map([...part.querySelectorAll("details")].map((each) => {
+    const name = each.id || each.querySelector("summary")?.textContent;
+    times[name] = (times[name] ?? 0) + 1;
+    return [`${name} ${times[name]}`, each];
+  }));
+}
+
 function swap(fresh) {
   for (const part of document.querySelectorAll("[data-live]")) {
     const other = fresh.getElementById(part.id);
@@ -20,10 +29,11 @@ function swap(fresh) {
     const active = part.contains(document.activeElement) ? document.activeElement : null;
     const place = active?.getAttribute("href"), sorted = active?.dataset.sort;
     const mark = [...part.querySelectorAll(MARKS)].indexOf(active);
-    const open = [...part.querySelectorAll("details[open]")].map((each) => each.id);
+    const open = [...folds(part)].filter(([, each]) => each.open).map(([name]) => name);
     const scrolled = [...part.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
     part.replaceWith(document.adoptNode(other));
-    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    const closed = folds(other);
+    for (const name of open) closed.get(name)?.setAttribute("open", "");
     [...other.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
     if (mark >= 0) other.querySelectorAll(MARKS)[mark]?.focus({ preventScroll: true });
     else if (sorted) other.querySelector(`[data-sort="${sorted}"]`)?.focus();
