@@ -9,7 +9,7 @@ from duelpool.errors import BadParameter
 from duelpool.simulation.systems import PlantedSystems, SystemsTrial
 from duelpool_reproduce.beyond import systems
 from duelpool_reproduce.beyond.powered import WAYS, powered
-from duelpool_reproduce.verdicts import KEPT, MISSED
+from duelpool_reproduce.verdicts import KEPT, MISSED, TOO_FEW
 
 
 def trial(*, settled: bool = True, right: bool = True, covered: float = 0.95) -> SystemsTrial:
@@ -38,6 +38,8 @@ def test_coverage_has_the_error_that_its_trials_show() -> None:
     full = systems.SettledShares("p", tuple(trial(covered=1.0) for _ in range(100)))
     (row,) = (each for each in full.rows("part") if each.figure == "p: intervals")
     assert row.error == pytest.approx(0.0097, abs=1e-4)
+    single = systems.SettledShares("p", (trial(covered=0.6),))
+    assert [each.verdict for each in single.rows("part") if each.figure == "p: intervals"] == [TOO_FEW]
 
 
 def test_equal_systems_have_no_right_order() -> None:

@@ -130,8 +130,9 @@ def coverage_rows(name: str, trials: Sequence[SystemsTrial], part: str) -> list[
     """Return the coverage of 95 % intervals and of all ranks at once, beside their bars."""
     n = len(trials)
     covered = [each.covered for each in trials]
-    # Where nearly all intervals hold, their spread is taken as that of intervals that hold independently in .95.
-    error = max(error_of_mean(covered), sqrt(0.95 * 0.05 / (n * MOST_SYSTEMS)))
+    # Where nearly all intervals hold, their spread is taken as that of independent ones that hold in .95.
+    # A single trial shows no spread.
+    error = max(error_of_mean(covered), sqrt(0.95 * 0.05 / (n * MOST_SYSTEMS))) if n > 1 else 0.0
     return [
         Measured(
             f"{name}: intervals",
