@@ -197,9 +197,8 @@ def stated_and_right(
     left.set_xlim(0, 1)
     left.set_xlabel("share of trials")
     left.grid(alpha=0.3)
-    left.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8
-    )  # above: rows fill the drawing
+    # Above the drawing, for rows fill all of it.
+    left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8)
     _draw_diagonal(right)
     if reliable:
         _draw_reliability(right, "all problems", reliable, "tab:blue")

@@ -13,7 +13,7 @@ function say(how, text) {
   if (live.textContent !== text) live.textContent = text;
 }
 
-function folds(part) { // by name: its id, or its summary, counted where several have the same
+function folds(part) { // the details by name: an id, or the summary with a number, for several may have the same one
   const times = {};
   return new Map([...part.querySelectorAll("details")].map((each) => {
     const name = each.id || each.querySelector("summary")?.textContent;
