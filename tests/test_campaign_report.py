@@ -21,8 +21,9 @@ from duelpool.cli import app
 from duelpool.cli.output import working
 from duelpool.leaderboard.board import Board, BoardRow
 from duelpool.records import Pool, Topic
-from duelpool.report import Chapter, Fact, Table, html_page
+from duelpool.report import Table
 from duelpool.report.charts import ChartRow, Mark, interval_chart
+from duelpool.report.page import Chapter, Fact, html_page
 from duelpool.store import open_store
 from support.browsing import plain
 from support.campaigns import make_campaign

@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
+# A command that is installed doesn't compile its source at each start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 @dataclass(frozen=True)
 class Row:

@@ -30,7 +30,8 @@ from duelpool.leaderboard.charts import (
 from duelpool.leaderboard.live import History, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.leaderboard.systems import boards as system_boards
-from duelpool.report import Cell, Chapter, Fact, Table
+from duelpool.report import Cell, Table
+from duelpool.report.page import Chapter, Fact
 
 MEASURES = ("Compat(p=0.8)", "RR")  # the dashboard begins with the same one
 DEFINITIONS_OF_SYSTEMS = (

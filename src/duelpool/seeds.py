@@ -2,6 +2,8 @@
 
 No generator is stored and none is shared. The key is the state, so a restart, a second process and a
 re-analysis draw the same numbers for the same decision.
+
+numpy imports its generators when one is first asked for, here and where types name them: many commands ask for none.
 """
 
 from hashlib import blake2b
@@ -14,7 +16,7 @@ def key_words(*key: str | int) -> tuple[int, ...]:
     return tuple(int.from_bytes(blake2b(repr(part).encode(), digest_size=8).digest(), "big") for part in key)
 
 
-def rng_for(seed: int, *key: str | int) -> np.random.Generator:
+def rng_for(seed: int, *key: str | int) -> "np.random.Generator":
     """Return the generator of one named decision, such as `rng_for(7, "topic 12", "phase 2")`."""
     if seed < 0:
         raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")

@@ -88,13 +88,37 @@ def test_importing_and_help_import_no_heavy_package(code: str, tmp_path: Path) -
 
 
 def test_files_are_scored_without_campaigns_statistics_and_pydantic(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text("one Q0 a 1 2 tag\n")
-    (tmp_path / "qrels").write_text("one 0 a 1\n")
+    (tmp_path / "a.run").write_text("one Q0 a 1 2 tag\none Q0 b 2 1 tag\none Q0 c 3 1 tag\n")
+    (tmp_path / "qrels").write_text("one 0 a 1\none 0 c 1\n")
     (tmp_path / "votes").write_text("one a b a\n")
     for words in (("qrels", "a.run", "-m", "nDCG@10"), ("votes", "a.run", "-m", "ppref", "--format", "json")):
         loaded = imported_by(command("evaluate", *words), tmp_path)
         unneeded = {"sqlalchemy", "scipy", "matplotlib", "pydantic", "rich", "asyncio", "duelpool.campaign"}
+        unneeded |= {"numpy.random", "duelpool.report.page"} | ({"numpy.ma"} if "qrels" in words else set())
         assert not unneeded & loaded, words
+
+
+@pytest.mark.parametrize(
+    ("given_threads", "taken"),
+    [
+        ({}, "1"),
+        ({"OMP_NUM_THREADS": "3"}, "3"),
+        ({"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "3"}, "2"),
+    ],
+)
+def test_matrices_take_one_thread_unless_the_environment_says_more(
+    given_threads: dict[str, str], taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, number in given_threads.items():
+        monkeypatch.setenv(name, number)
+    code = (
+        "import os, sys\nsys.argv = ['duelpool', '--version']\nfrom duelpool.cli import main\n"
+        "try:\n    main()\nfinally:\n    print(os.environ['OPENBLAS_NUM_THREADS'], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == taken
 
 
 @STORED_BY

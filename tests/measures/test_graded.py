@@ -29,6 +29,7 @@ from duelpool.measures import (
     nDCG,
     parse_measure,
 )
+from duelpool.measures.grades import Grades
 from duelpool.measures.rankings import Rankings
 from peers.installed import load
 
@@ -107,6 +108,35 @@ def test_each_measure_equals_its_definition(
         topic: by_definition("Bpref", in_order(rankings[topic]), grades[topic], None) for topic in shared
     }
     assert Bpref().calc(truth, run) == pytest.approx(expected)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["one", "two", "three"]), docnos, st.integers(-1, 3)),
+        min_size=1,
+        max_size=15,
+    )
+)
+def test_grades_are_side_by_side_and_the_highest_in_whatever_order_they_are_given(
+    rows: list[tuple[str, str, int]],
+) -> None:
+    frame = pl.DataFrame(
+        {
+            "topic": [row[0] for row in rows],
+            "docno": [row[1] for row in rows],
+            "grade": [row[2] for row in rows],
+        }
+    )
+    highest: dict[str, dict[str, int]] = {}
+    for topic, docno, grade in rows:
+        of_topic = highest.setdefault(topic, {})
+        of_topic[docno] = max(grade, of_topic.get(docno, grade))
+    made = Grades.of(Qrels(frame))
+    found = zip(made.items.topic.tolist(), made.items.docnos.to_list(), made.grade.tolist(), strict=True)
+    assert made.topics == tuple(highest)
+    assert list(found) == [
+        (at, docno, grade) for at, of in enumerate(highest.values()) for docno, grade in of.items()
+    ]
 
 
 @pytest.mark.peer("pytrec_eval")

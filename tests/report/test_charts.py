@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from duelpool.leaderboard.board import BoardRow
 from duelpool.leaderboard.charts import board_chart, history_chart, history_table
 from duelpool.leaderboard.live import History, Point
-from duelpool.report import Chapter, charts, html_page
+from duelpool.report import charts
 from duelpool.report.charts import (
     Chart,
     ChartRow,
@@ -26,6 +26,7 @@ from duelpool.report.charts import (
     strips,
     ticks,
 )
+from duelpool.report.page import Chapter, html_page
 
 RUNS = [f"run_{at}_of_a_group_with_a_long_name" if at % 3 == 0 else f"r{at}" for at in range(63)]
 

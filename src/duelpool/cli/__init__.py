@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ _FEWER_COLLECTIONS = (
     50_000  # objects: importing makes many and drops none, and looking for some takes a tenth of it
 )
 _HELP = ("-h", "--help")
+_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def __getattr__(name: str) -> object:
@@ -43,6 +45,9 @@ def main() -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    # numpy starts a thread a core, and these spin while they wait. Our matrices are small, and one thread adds numbers
+    # in the same order on every machine.
+    os.environ.setdefault(_THREADS, os.environ.get("OMP_NUM_THREADS", "1"))
     from duelpool.cli.program import app
 
     app(prog_name="duelpool")

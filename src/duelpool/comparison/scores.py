@@ -127,7 +127,7 @@ def _t_interval(values: Floats, weights: Floats, level: float) -> tuple[float, f
 
 
 def _bootstrap_interval(
-    values: Floats, weights: Floats, level: float, rounds: int, rng: np.random.Generator
+    values: Floats, weights: Floats, level: float, rounds: int, rng: "np.random.Generator"
 ) -> Floats:
     counts = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=rounds)
     means = counts @ (weights * values) / np.maximum(counts @ weights, np.finfo(np.float64).tiny)

@@ -29,7 +29,7 @@ TUKEY = "tukey"
 AGAIN = "again"
 """The test on these very topics: could the difference be one of noisy labels alone? It needs a table with `noise`."""
 
-PairedTest: TypeAlias = Callable[[Floats, int, np.random.Generator], tuple[float, float]]
+PairedTest: TypeAlias = Callable[[Floats, int, "np.random.Generator"], tuple[float, float]]
 """Takes differences, rounds and a generator; returns the statistic and the two-sided p-value."""
 
 
@@ -45,7 +45,7 @@ def _of_equal_differences(mean: float, n: int) -> tuple[float, float]:
     return (0.0, 1.0) if abs(mean) < 1e-15 else (float(np.copysign(np.inf, mean)), 2.0 ** (1 - n))
 
 
-def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+def paired_t(differences: Floats, rounds: int, rng: "np.random.Generator") -> tuple[float, float]:
     """Student's paired t-test."""
     import scipy
 
@@ -58,7 +58,7 @@ def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
     return float(statistic), float(2 * scipy.stats.t.sf(abs(statistic), n - 1))
 
 
-def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+def wilcoxon(differences: Floats, rounds: int, rng: "np.random.Generator") -> tuple[float, float]:
     """Wilcoxon's signed-rank test; topics without a difference are left out.
 
     Exact for up to 50 different differences, and for up to 13 with ties, as in scipy; a normal approximation otherwise.
@@ -95,7 +95,7 @@ def _signed_rank_sums(doubled: tuple[int, ...]) -> Floats:
     return chances
 
 
-def randomisation(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+def randomisation(differences: Floats, rounds: int, rng: "np.random.Generator") -> tuple[float, float]:
     """Fisher's randomisation test: signs of the differences at random, all of them where they are few."""
     n = len(differences)
     mean = float(differences.mean())
@@ -110,7 +110,7 @@ def randomisation(differences: Floats, rounds: int, rng: np.random.Generator) ->
     return mean, (reached_by_chance + 1) / (rounds + 1)
 
 
-def bootstrap(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+def bootstrap(differences: Floats, rounds: int, rng: "np.random.Generator") -> tuple[float, float]:
     """The shift test: how often resampled, centred differences have a t as large as the real one.
 
     Resamples of equal differences have an infinite t, so they count as large. No p is below that of equal signs of the

@@ -12,7 +12,8 @@ from duelpool.demo.truth import relevant_qrels, true_best, true_best_qrels
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.files import write_qrels
 from duelpool.leaderboard.scoring import leaderboard, topic_weights
-from duelpool.report import Cell, Chapter, Table
+from duelpool.report import Cell, Table
+from duelpool.report.page import Chapter
 
 
 def found_best(campaign: Campaign) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ def _under_header(name: str, reader: Any, tally: Tally | None) -> Iterator[tuple
                 tally.add("blank lines skipped", line)
         elif not header:
             header = [cell.strip() or f"column {at}" for at, cell in enumerate(cells, 1)]
-            if repeated := sorted({each for each in header if header.count(each) > 1}):
+            if repeated := sorted(each for each, times in Counter(header).items() if times > 1):
                 raise BadFile.at(
                     name, line, f"Two columns are called '{repeated[0]}'.", "Rename one of them."
                 )

@@ -7,6 +7,7 @@ import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Qrels
+from duelpool.files.rows.keys import topic_pieces
 from duelpool.measures.items import Items
 from duelpool.measures.once import Remembering
 
@@ -22,9 +23,12 @@ class Grades(Remembering):
     @classmethod
     def of(cls, qrels: Qrels) -> "Grades":
         """Make qrels ready; a document graded twice in a topic keeps its highest grade."""
-        frame = qrels.frame.group_by("topic", "docno", maintain_order=True).agg(pl.col("grade").max())
-        frame = frame.with_row_index("place").sort(pl.col("place").min().over("topic"), "place")
+        frame = _side_by_side(qrels.frame)
         items = Items.of(frame.get_column("topic"), frame.get_column("docno"))
+        if items.exact:  # two rows may be equal
+            highest = qrels.frame.group_by("topic", "docno", maintain_order=True).agg(pl.col("grade").max())
+            frame = _side_by_side(highest)
+            items = Items.of(frame.get_column("topic"), frame.get_column("docno"))
         return cls(items, frame.get_column("grade").cast(pl.Float64).to_numpy())
 
     def judged(self) -> "Grades":
@@ -64,3 +68,11 @@ class Grades(Remembering):
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.arange(len(order)) - starts[topic] + 1
         return ranks
+
+
+def _side_by_side(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with those of a topic side by side, in the order in which topics and rows first appear."""
+    names, pieces, _ = topic_pieces(frame.get_column("topic"))
+    if len(pieces) == len(names):
+        return frame
+    return frame.with_row_index("place").sort(pl.col("place").min().over("topic"), "place").drop("place")

@@ -94,7 +94,7 @@ class Items:
             names = list(topics)
         texts = Texts.of(docnos)
         keys = texts.hashes(0) ^ topic_hashes(names)[topic]
-        order = np.argsort(keys, kind="stable")
+        order = np.argsort(keys)
         bits = max(10, int(np.ceil(np.log2(max(1, len(keys))))) + 4)
         slots = _high_bits(keys, 1 << bits)
         possible, possible_too = np.zeros(1 << bits, dtype=np.bool_), np.zeros(1 << bits, dtype=np.bool_)

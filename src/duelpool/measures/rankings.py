@@ -107,8 +107,10 @@ class Rankings:
 
     def _tie_broken(self, ties: TieOrder, tied: Ints) -> tuple[Ints, Ints]:
         """Return the rows that have equals, ascending, and their places once the tie is broken."""
-        inside = np.union1d(tied - 1, tied)
-        begins = np.isin(inside, tied, assume_unique=True, invert=True)  # the first of each group of equals
+        begun = tied[np.diff(tied, prepend=-1) > 1] - 1  # the first of each group of equals
+        inside = np.sort(np.concatenate((begun, tied)))
+        begins = np.zeros(len(inside), dtype=np.bool_)
+        begins[np.searchsorted(inside, begun)] = True
         rows = inside if self.order is None else self.order[inside]
         if ties == "file":
             inner = np.argsort(rows, kind="stable")

@@ -354,7 +354,7 @@ class _Kinds:
         return cls(pair.repeat(count), won.repeat(count), np.ones(count.sum(), dtype=np.int64))
 
 
-def _drawn(kinds: _Kinds, resamples: int, rng: np.random.Generator) -> Singles:
+def _drawn(kinds: _Kinds, resamples: int, rng: "np.random.Generator") -> Singles:
     """Return how often each kind of judgment is in each resample: a column per resample."""
     total = int(kinds.count.sum())
     if len(kinds.count) < total / 20:

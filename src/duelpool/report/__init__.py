@@ -1,6 +1,5 @@
-"""Tables as text, and reports as one HTML page."""
+"""Tables as text; reports as one HTML page are in `duelpool.report.page`."""
 
-from duelpool.report.page import Chapter, Fact, html_page
 from duelpool.report.tables import (
     Cell,
     Table,
@@ -17,12 +16,9 @@ from duelpool.report.tables import (
 
 __all__ = [
     "Cell",
-    "Chapter",
-    "Fact",
     "Table",
     "cell_text",
     "csv_text",
-    "html_page",
     "html_text",
     "json_text",
     "latex_text",

@@ -13,7 +13,7 @@ from duelpool.cli.options import CampaignOption, StoreArgument
 from duelpool.cli.output import tell, working
 from duelpool.files.source import write_lines
 from duelpool.frames import counted
-from duelpool.report import html_page
+from duelpool.report.page import html_page
 
 
 def report(

@@ -17,7 +17,7 @@ from duelpool.demo.ending import budget_chapter, found_best, truth_chapter, writ
 from duelpool.demo.story import DemoFiles, write_collection
 from duelpool.errors import BadFile
 from duelpool.files.source import write_lines
-from duelpool.report import Chapter, html_page
+from duelpool.report.page import Chapter, html_page
 from duelpool.store import open_store
 
 CARELESS = 0.2  # the share of simulated people who guess
