@@ -42,15 +42,13 @@ def test_unknown_name_says_which_is_near() -> None:
         getattr(dp, "poool")  # noqa: B009
 
 
-def test_import_is_quick_and_loads_nothing() -> None:
+def test_import_loads_nothing() -> None:
     code = (
-        "import sys, time; start = time.process_time(); import duelpool; spent = time.process_time() - start\n"
-        "print(spent, sorted(each for each in sys.modules if each.split('.')[0] in ('numpy', 'polars', 'duelpool')))"
+        "import duelpool, sys\n"
+        "print(sorted(each for each in sys.modules if each.split('.')[0] in ('numpy', 'polars', 'duelpool')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    spent, modules = done.stdout.split(" ", 1)
-    assert float(spent) < 0.2
-    assert modules.strip() == "['duelpool']"
+    assert done.stdout.strip() == "['duelpool']"
 
 
 @pytest.mark.parametrize("name", NAMES)
