@@ -220,6 +220,10 @@ def test_a_json_field_a_system_is_read_like_a_column(tmp_path: Path) -> None:
         answers = read(tmp_path, text)
         assert given(answers)["q1", "claude"] == "That has no reason."
         assert answers.missing == {"gpt": 1}
+    filled = [{name: row.get(name) for name in ("prompt", "gpt", "claude")} for row in rows]
+    assert read(tmp_path, lines_of(*filled)).rows == read(tmp_path, lines_of(*rows)).rows
+    reordered = [{"claude": "That has no reason.", "gpt": "Because it is so.", "prompt": "Why?"}, rows[1]]
+    assert given(read(tmp_path, lines_of(*reordered))) == given(read(tmp_path, lines_of(*rows)))
     named = [{"prompt": "Why?", "gpt": "yes", "claude": "no", "level": "hard"}]
     assert given(read(tmp_path, lines_of(*named), fields="systems=gpt+claude")) == {
         ("q1", "gpt"): "yes",

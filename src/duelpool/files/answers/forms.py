@@ -93,8 +93,8 @@ def _json(source: Source, how: AnswerReading) -> Iterator[AnswerRow]:
         rows = [(RowPlace(source.name, line), row) for line, row in rows_of_lines(source.name, lines)]
     if rows and all(is_promptfoo(row) for _, row in rows):
         yield from promptfoo_rows(rows, tally)
-    elif wide := _one_field_a_system(rows, how):
-        yield from _table(source.name, wide, how)
+    elif names := _names_of_systems(rows, how):
+        yield from _table(source.name, rows, how, names)
     else:
         yield from _objects(rows, how)
 
@@ -151,17 +151,16 @@ def _listed(keys: Sequence[str]) -> str:
     return ", ".join(f"'{key[:30]}'" for key in keys[:3]) + (", ..." if len(keys) > 3 else "")
 
 
-def _one_field_a_system(rows: Sequence[Placed], how: AnswerReading) -> list[Placed]:
-    """Return objects that have a field for each system as the rows of a table; none where they have other fields."""
+def _names_of_systems(rows: Sequence[Placed], how: AnswerReading) -> tuple[str, ...]:
+    """Return the names in objects that have a field for each system; none where they have other fields."""
     names = tuple(dict.fromkeys(name for _, row in rows for name in row))
-    filled: list[Placed] = [(place, {name: row.get(name) for name in names}) for place, row in rows]
-    if COLUMNS in how.mapped or not filled:
-        return filled
+    if COLUMNS in how.mapped or not names:
+        return names
     try:
-        found = map_fields(names, how.mapped, filled[0][1])
+        found = map_fields(names, how.mapped, rows[0][1])
     except BadRecord:  # objects may have different fields: they are read one by one
-        return []
-    return filled if _columns(filled, found, how.mapped) else []
+        return ()
+    return names if _columns(rows, found, how.mapped) else ()
 
 
 def _document(source: Source) -> Any:
@@ -248,13 +247,18 @@ def _parquet(source: Source) -> list[Placed]:
     return [(RowPlace(source.name, row=at), row) for at, row in enumerate(rows, 1)]
 
 
-def _table(file: str, rows: Sequence[Placed], how: AnswerReading) -> Iterator[AnswerRow]:
-    """Yield the answers of a table: a row each, or a column a system."""
+def _table(
+    file: str, rows: Sequence[Placed], how: AnswerReading, names: Sequence[str] = ()
+) -> Iterator[AnswerRow]:
+    """Yield the answers of a table: a row each, or a column a system.
+
+    The columns have the names of the first row, or other names of which a row may lack some.
+    """
     if not rows:
         raise BadFile.at(file, None, "The file holds no answer.", _FORMS)
     place, first = rows[0]
     try:
-        found = map_fields(tuple(first), how.mapped, first)
+        found = map_fields(names or first, how.mapped, first)
         columns = _columns(rows, found, how.mapped)
         if columns:
             yield from _wide(rows, found, columns, how.tally)
@@ -287,7 +291,12 @@ def _columns(rows: Sequence[Placed], found: FieldMap, mapped: Mapping[str, str])
     others = tuple(name for name in found.unused if name.lower() not in _NO_SYSTEMS)
     if len(others) < 2 or len(others) < len(found.unused):
         return ()
-    return others if all(_is_prose([row[name] for _, row in rows]) for name in others) else ()
+    cells: dict[str, list[Any]] = {name: [] for name in others}
+    for _, row in rows:
+        for name, cell in row.items():
+            if name in cells:
+                cells[name].append(cell)
+    return others if all(_is_prose(column) for column in cells.values()) else ()
 
 
 def _is_prose(cells: Sequence[Any]) -> bool:
@@ -304,11 +313,12 @@ def _wide(
 ) -> Iterator[AnswerRow]:
     tally.add(f"systems taken from the columns ({', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''})",
               None, len(columns))  # fmt: skip
+    at = {name: number for number, name in enumerate(columns)}
     for place, row in rows:
-        about = row_of({name: value for name, value in row.items() if name not in columns}, found, place)
-        for column in columns:
-            text = row[column]
-            if text is None or not str(text).strip():
-                tally.add("empty cells: the system has no answer to that question", place.line)
-                continue
-            yield replace(about, system=column, answer=str(text))
+        about = row_of({name: value for name, value in row.items() if name not in at}, found, place)
+        given = [(at[name], name, str(text)) for name, text in row.items() if name in at and text is not None]
+        answers = [(name, text) for _, name, text in sorted(given) if text.strip()]
+        missing = "empty cells: the system has no answer to that question"
+        tally.add(missing, place.line, len(columns) - len(answers))
+        for name, text in answers:
+            yield replace(about, system=name, answer=text)

@@ -83,9 +83,9 @@ def _maybe_id(row: Row, found: FieldMap) -> str:
         return ""
     for name in MAYBE_IDS:
         if (
-            name in found.unused
-            and isinstance(own := row.get(name), str | int | float)
+            isinstance(own := row.get(name), str | int | float)
             and not isinstance(own, bool)
+            and name in found.unused
         ):
             return str(own).strip()
     return ""
