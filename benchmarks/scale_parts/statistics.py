@@ -4,7 +4,7 @@ from benchmarks import measures
 from benchmarks.scale_parts.measuring import Row
 from peers.installed import installed, tell_missing
 
-ROUNDS = 3
+ROUNDS = 5
 
 
 def measure(size: float) -> list[Row]:
@@ -20,4 +20,6 @@ def measure(size: float) -> list[Row]:
     ours, theirs = measures.bootstrap_ratio(20_000, 200, ROUNDS)
     rows.append(Row("100 resamples of 20,000 pairs of 200 items", ours))
     rows.append(Row("the resamples against evalica", theirs / ours, "times", 20, 30))
+    ours, theirs = measures.bootstrap_ratio(20_000, 200, ROUNDS, in_a_new_process=True)
+    rows.append(Row("the same in a new process: no compiled loop", theirs / ours, "times"))
     return rows

@@ -47,9 +47,11 @@ def compiled(loop: Callable[Given, Result]) -> Callable[Given, Result] | None:
         import numba
     except ImportError:
         return None
-    compiling: Callable[[Callable[Given, Result]], Callable[Given, Result]] = numba.njit(nogil=True)
+    compiling: Callable[[Callable[Given, Result]], Callable[Given, Result]] = numba.njit(
+        nogil=True, error_model="numpy"
+    )
     try:
-        kept: Callable[Given, Result] = numba.njit(nogil=True, cache=True)(loop)
+        kept: Callable[Given, Result] = numba.njit(nogil=True, error_model="numpy", cache=True)(loop)
     except RuntimeError:  # nowhere to keep it: neither beside the file nor in the user's cache
         return compiling(loop)
     return _KeptLoop(kept, lambda: compiling(loop))

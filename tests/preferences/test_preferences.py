@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duelpool.compiling import compiled
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.files import Preferences, Qrels
 from duelpool.preferences import (
@@ -30,12 +32,14 @@ from duelpool.preferences.strengths import (
     _centred,
     _connected,
     _drawn,
-    _expected_wins,
+    _expect,
     _fitted,
     _fitted_densely,
     _fitted_many,
     _Games,
     _Kinds,
+    _Resampled,
+    _signs,
 )
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
@@ -168,6 +172,17 @@ def test_groups_are_those_that_paths_connect(wins: list[list[int]]) -> None:
     assert np.array_equal(group[:, None] == group[None, :], linked)
 
 
+@pytest.fixture(params=["plain", "compiled"])
+def _each_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the plain form of every loop, and the compiled one."""
+    for name in ("add_expected_wins", "count_drawn"):
+        loop = getattr(strengths_module, name)
+        form = loop.plain if request.param == "plain" else compiled(loop.to_compile)
+        assert form, "Numba is among what the tests need."
+        monkeypatch.setattr(strengths_module, name, form)
+
+
+@pytest.mark.usefixtures("_each_form")
 @pytest.mark.parametrize("spread", [0.5, 20.0, 500.0])
 def test_expected_wins_are_the_games_times_the_chance_to_win(spread: float) -> None:
     random = np.random.default_rng(7)
@@ -177,12 +192,74 @@ def test_expected_wins_are_the_games_times_the_chance_to_win(spread: float) -> N
     played = random.integers(0, 9, (len(games.i), 3)).astype(np.float32)
     with np.errstate(over="ignore"):
         chance = 1 / (1 + np.exp(strengths[games.j].astype(float) - strengths[games.i]))
-    space = np.full((2, len(games.i), 3), np.nan, dtype=np.float32)
+    back = _signs(games.i, games.j, games.n).T.tocsr()
+    resampled = _Resampled(games.i, games.j, played, back.indptr, back.indices, back.data)
+    sums = np.full((2, 5, 3), np.nan, dtype=np.float32)
     for with_variance in (False, True):
-        won, variance = _expected_wins(games, played, strengths, with_variance, space)
-        assert won == pytest.approx(played * chance, rel=1e-4, abs=1e-6)
-        assert with_variance == (not np.isnan(variance).any())
-    assert variance == pytest.approx(played * chance * (1 - chance), rel=1e-4, abs=1e-6)
+        _expect(resampled, strengths, with_variance, sums)
+        assert sums[0] == pytest.approx(back @ (played * chance), rel=1e-4, abs=1e-5)
+        assert with_variance == (not np.isnan(sums[1]).any())
+    assert sums[1] == pytest.approx(abs(back) @ (played * chance * (1 - chance)), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.usefixtures("_each_form")
+@pytest.mark.parametrize("total", [3, 1000, 4095, 70_001])
+def test_every_judgment_is_drawn_by_as_many_numbers_as_any_other(total: int) -> None:
+    # Of the numbers of 32 bits each judgment has a span; only the first one of a span may be left out.
+    starts = -(-(np.arange(total + 1) << 32) // total)
+    taken = np.diff(starts)
+    each = np.arange(total)
+    for place in (0, 1):
+        numbers = np.append(starts[:-1] + place, 0)[: total + total % 2].astype("<u4")
+        counts = np.empty(total, dtype=np.uint32)
+        missing = strengths_module.count_drawn(numbers.view("<u8").astype(np.uint64), each, counts)
+        assert missing == total - counts.sum()
+        assert counts.max() == 1
+        taken -= 1 - counts
+    assert set(taken.tolist()) == {(1 << 32) // total}
+    assert missing == 0
+
+
+@pytest.mark.usefixtures("_each_form")
+def test_numbers_that_are_left_out_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = rng_for(5, "draws")
+    kinds = _Kinds(np.arange(60_000), np.ones(60_000), np.ones(60_000, dtype=np.int64))
+    count, missing = strengths_module.count_drawn, []
+
+    def counted(*given: Any) -> int:
+        missing.append(count(*given))
+        return missing[-1]
+
+    monkeypatch.setattr(strengths_module, "count_drawn", counted)
+    drawn = _drawn(kinds, 30, rng)
+    assert 0 < sum(missing) < 100
+    assert set(drawn.sum(axis=0).tolist()) == {60_000}
+
+
+@pytest.mark.parametrize(("items", "judgments"), [(12, 80), (40, 1200), (60, 9000), (200, 4000)])
+def test_compiled_resamples_are_the_plain_ones_to_the_last_bit(
+    monkeypatch: pytest.MonkeyPatch, items: int, judgments: int
+) -> None:
+    rng = rng_for(6, "both forms", items)
+    first, second = rng.integers(0, items, (2, judgments))
+    met = first != second
+    high, low = np.maximum(first, second)[met], np.minimum(first, second)[met]
+    won = rng.random(len(high)) < 0.8
+    names = np.array([f"i{number:03}" for number in range(items)])
+    fit = bradley_terry(
+        WinMatrix.from_pairs(names[np.where(won, high, low)], names[np.where(won, low, high)])
+    )
+    found = []
+    for form in ("plain", "compiled"):
+        for name in ("add_expected_wins", "count_drawn"):
+            loop = getattr(strengths_module, name)
+            if form == "compiled":
+                monkeypatch.setattr(strengths_module, name, compiled(loop.to_compile))
+            else:
+                monkeypatch.setattr(loop, "spent", 0.0)
+        found.append(bootstrap_strengths(fit, 130, seed=1))
+    assert np.array_equal(found[0], found[1])
+    assert found[0].std() > 0
 
 
 @settings(deadline=None)

@@ -4,13 +4,15 @@ The likelihood depends on the judgments only through their counts by pair, so a 
 counting costs; the counts are then fitted by Newton's method, and resampled by drawing new counts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from duelpool.arrays import Bools, Floats, Ints
+from duelpool.arrays import Bools, Floats, Hashes, Indices, Ints
+from duelpool.compiling import CompiledLoop
 from duelpool.errors import BadParameter
 from duelpool.preferences.matrix import WinMatrix
 from duelpool.seeds import rng_for
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]
 Singles: TypeAlias = npt.NDArray[np.float32]
+Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
 
 _STEPS = 100
 _CHORDS = 40  # the last ones are of few resamples, and each is far cheaper than a fit of its own
@@ -32,6 +35,7 @@ _FULL_STEPS = 12
 _PRODUCTS = 20
 _TOLERANCE = 1e-10
 _WIDE = 60.0  # from the weakest to the strongest: beyond it, single precision has no number for the odds
+_HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)  # of a word
 _BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to matter
 
 
@@ -362,13 +366,52 @@ def _drawn(kinds: _Kinds, resamples: int, rng: "np.random.Generator") -> Singles
             rng.multinomial(total, kinds.count / total, size=resamples).T, dtype=np.float32
         )
     # Few judgments of each kind: drawing the judgments themselves is faster, and the same.
-    single = len(kinds.count) == total
     kind_of = np.repeat(np.arange(len(kinds.count)), kinds.count)
     counts = np.empty((resamples, len(kinds.count)), dtype=np.uint32 if total >= 1 << 16 else np.uint16)
     for row in counts:
-        drawn = rng.integers(0, total, total)
-        row[:] = np.bincount(drawn if single else kind_of.take(drawn), minlength=len(row))
+        missing = count_drawn(rng.integers(0, 1 << 64, (total + 1) // 2, dtype=np.uint64), kind_of, row)
+        if missing:
+            more = np.bincount(kind_of.take(rng.integers(0, total, missing)), minlength=len(row))
+            np.add(row, more, out=row, casting="unsafe")
     return np.ascontiguousarray(counts.T).astype(np.float32)
+
+
+def _plain_drawn_counts(words: Hashes, kind_of: Ints, counts: Counts) -> int:
+    """Count the kinds of drawn judgments; see `drawn_counts`."""
+    total = len(kind_of)
+    scaled = np.multiply(words.astype("<u8", copy=False).view("<u4")[:total], total, dtype=np.uint64)
+    fair = scaled.astype(np.uint32) >= (1 << 32) % total
+    scaled >>= _HALF
+    drawn = scaled.view(np.int64)
+    if not fair.all():
+        drawn = drawn[fair]
+    alone = len(counts) == total  # each is the only one of its kind
+    counts[:] = np.bincount(drawn if alone else kind_of.take(drawn), minlength=len(counts))
+    return total - len(drawn)
+
+
+def drawn_counts(words: Hashes, kind_of: Ints, counts: Counts) -> int:
+    """Draw as many judgments as there are and count their kinds: a loop to be compiled.
+
+    Each half of a random word is scaled to the number of judgments. Returns how many halves were left out, because one
+    judgment would have had more of them than another (Lemire, Fast Random Integer Generation in an Interval, 2019).
+    """
+    total = np.uint64(len(kind_of))
+    unfair = (_LOW + np.uint64(1)) % total
+    missing = 0
+    counts[:] = 0
+    for at in range(len(kind_of)):
+        word = words[at >> 1]
+        scaled = (word >> _HALF if at & 1 else word & _LOW) * total
+        if scaled & _LOW < unfair:
+            missing += 1
+        else:
+            counts[kind_of[scaled >> _HALF]] += 1
+    return missing
+
+
+count_drawn = CompiledLoop(_plain_drawn_counts, drawn_counts)
+"""Draws judgments and counts their kinds; see `drawn_counts`."""
 
 
 def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) -> Floats:
@@ -389,7 +432,6 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
         curvature += diagonal.mean() / games.n
     inverse = np.linalg.inv(curvature).astype(np.float32)
     back = _signs(games.i, games.j, games.n).T.tocsr()  # a column per pair: +1 for i, -1 for j
-    both = abs(back)
     each = np.arange(len(kinds.pair))
     ones = np.ones(len(each), dtype=np.float32)
     played = scipy.sparse.csr_array((ones, (kinds.pair, each)), (len(games.i), len(each))) @ drawn
@@ -398,24 +440,13 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     )
     fitted = np.repeat(start[:, None], drawn.shape[1], axis=1)
     left = np.arange(drawn.shape[1])  # the resamples that haven't converged
-    strengths, games_left, wins = fitted.copy(), played, (back @ won) @ drawn
-    at_start = chance.astype(np.float32)
-    expected, variance = (
-        scipy.sparse.csr_array(
-            (signs.data * of_pair[signs.indices], signs.indices, signs.indptr), signs.shape
-        )
-        @ played
-        for signs, of_pair in ((back, at_start), (both, at_start * (1 - at_start)))
-    )
-    space = np.empty((2, *played.shape), dtype=np.float32)
+    strengths, wins = fitted.copy(), (back @ won) @ drawn
+    sums = np.empty((2, *fitted.shape), dtype=np.float32)
+    resampled = _Resampled(games.i, games.j, played, back.indptr, back.indices, back.data)
     before = np.full(len(left), np.inf)
     for turn in range(_CHORDS):
-        if turn:
-            scaling = turn < _SCALINGS
-            found = _expected_wins(
-                games, games_left, strengths.astype(np.float32), scaling, space[:, :, : len(left)]
-            )
-            expected, variance = back @ found[0], both @ found[1] if scaling else variance
+        _expect(resampled, strengths.astype(np.float32), turn < _SCALINGS, sums)
+        expected, variance = sums
         average = scipy.special.expit(strengths)
         gradient = wins - expected + games.prior * (0.5 - average)
         if turn < _SCALINGS:
@@ -430,7 +461,8 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
         if np.count_nonzero(going) < len(left) / 2 or turn == _CHORDS - 1:
             fitted[:, left] = strengths
             left, scale, before, strengths = left[going], scale[:, going], before[going], strengths[:, going]
-            games_left, wins, variance = games_left[:, going], wins[:, going], variance[:, going]
+            wins, sums = wins[:, going], np.compress(going, sums, axis=2)
+            resampled = resampled._replace(played=np.compress(going, resampled.played, axis=1))
         if not len(left):
             break
     for at in left.tolist():
@@ -440,32 +472,86 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     return fitted.T
 
 
-def _expected_wins(
-    games: _Games, played: Singles, strengths: Singles, with_variance: bool, space: Singles
-) -> Singles:
-    """Return how many games the first of each pair is expected to win, a column per resample, and their variance.
+class _Resampled(NamedTuple):
+    """The pairs that met, the games that each played in every resample, and the pairs of every item with its sign."""
 
-    That is played * e^s_i / (e^s_i + e^s_j): an exponential an item, not one a pair. Without the variance, the second
-    half of the space, which the results are written to, stays as it is.
+    i: Ints
+    j: Ints
+    played: Singles
+    starts: Indices
+    pairs: Indices
+    signs: Singles
+
+
+def _expect(games: _Resampled, strengths: Singles, with_variance: bool, sums: Singles) -> None:
+    """Work out how many games each item is expected to win, and the variance, into the two halves of `sums`.
+
+    Of a pair that is played * e^s_i / (e^s_i + e^s_j): an exponential an item, not one a pair. Without the variance
+    the second half stays as it is. Wins of the second of a pair are counted as the first's with a minus.
     """
     highest = strengths.max(axis=0)
-    narrow = float((highest - strengths.min(axis=0)).max(initial=0.0)) <= _WIDE
-    odds = np.exp(strengths - highest) if narrow else strengths
-    won, variance = space
-    for first in range(0, len(won), _PAIRS):  # pieces that fit the processor's cache
+    if float((highest - strengths.min(axis=0)).max(initial=0.0)) <= _WIDE:
+        add_expected_wins(games, np.exp(strengths - highest), with_variance, sums)
+        return
+    with np.errstate(over="ignore"):  # infinite odds are a chance of 0
+        _add_by_pieces(games, lambda i, j: 1 / (1 + np.exp(strengths[j] - strengths[i])), with_variance, sums)
+
+
+def _plain_expected_wins(games: _Resampled, odds: Singles, with_variance: bool, sums: Singles) -> None:
+    """Add up the expected wins; see `expected_wins`."""
+
+    def chance(i: Ints, j: Ints) -> Singles:
+        chance, other = odds.take(i, axis=0), odds.take(j, axis=0)
+        other += chance
+        chance /= other
+        return chance
+
+    _add_by_pieces(games, chance, with_variance, sums)
+
+
+def _add_by_pieces(
+    games: _Resampled, chance_of: Callable[[Ints, Ints], Singles], with_variance: bool, sums: Singles
+) -> None:
+    """Add up the expected wins by matrix products, from chances in pieces that fit the processor's cache."""
+    import scipy
+
+    won, variance = np.empty((2, *games.played.shape), dtype=np.float32)
+    for first in range(0, len(won), _PAIRS):
         part = slice(first, first + _PAIRS)
-        chance, other = odds.take(games.i[part], axis=0), odds.take(games.j[part], axis=0)
-        if narrow:
-            other += chance
-            chance /= other
-        else:
-            with np.errstate(over="ignore"):  # infinite odds are a chance of 0
-                chance = 1 / (1 + np.exp(other - chance))
-        np.multiply(chance, played[part], out=won[part])
+        chance = chance_of(games.i[part], games.j[part])
+        np.multiply(chance, games.played[part], out=won[part])
         if with_variance:
             np.subtract(1, chance, out=chance)
             np.multiply(won[part], chance, out=variance[part])
-    return space
+    back = scipy.sparse.csr_array((games.signs, games.pairs, games.starts), (sums.shape[1], len(won)))
+    sums[0] = back @ won
+    if with_variance:
+        sums[1] = abs(back) @ variance
+
+
+def expected_wins(games: _Resampled, odds: Singles, with_variance: bool, sums: Singles) -> None:
+    """Add up how many games each item is expected to win in every resample, and the variance: a loop to be compiled."""
+    one = np.float32(1)
+    expected, variance = sums[0], sums[1]
+    expected[:] = 0
+    if with_variance:
+        variance[:] = 0
+    for pair in range(len(games.i)):
+        i, j = games.i[pair], games.j[pair]
+        first, second, played = odds[i], odds[j], games.played[pair]
+        for at in range(len(played)):
+            chance = first[at] / (first[at] + second[at])
+            won = chance * played[at]
+            expected[i, at] += won
+            expected[j, at] -= won
+            if with_variance:
+                varying = won * (one - chance)
+                variance[i, at] += varying
+                variance[j, at] += varying
+
+
+add_expected_wins = CompiledLoop(_plain_expected_wins, expected_wins)
+"""Adds up the expected wins of every resample; see `expected_wins`."""
 
 
 def _signs(i: Ints, j: Ints, n: int) -> "scipy.sparse.csr_array":
