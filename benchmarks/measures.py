@@ -33,7 +33,7 @@ from duelpool.evaluation.scoring import score_run
 from duelpool.files import Preferences, Run, read_preferences, read_qrels, read_run
 from duelpool.measures import PGC, ReadyRun, Truth, parse_measure
 from duelpool.preferences import WinMatrix, bradley_terry
-from duelpool.preferences.strengths import add_expected_wins
+from duelpool.preferences.resamples import add_expected_wins
 from peers.installed import installed, load, tell_missing
 
 TOPICS, DEPTH, JUDGED, PAIRS, POOL = 200, 1000, 150, 300, 1500

@@ -22,24 +22,22 @@ from duelpool.preferences import (
     condorcet_winner,
     copeland,
     levels_of,
+    resamples,
     stochastic_transitivity,
     top_values,
     win_matrices,
 )
 from duelpool.preferences import matrix as matrix_module
 from duelpool.preferences import strengths as strengths_module
+from duelpool.preferences.resamples import ResampledGames, drawn_often, expect, signs_of
 from duelpool.preferences.strengths import (
     _centred,
     _connected,
-    _drawn,
-    _expect,
     _fitted,
     _fitted_densely,
     _fitted_many,
     _Games,
     _Kinds,
-    _Resampled,
-    _signs,
 )
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
@@ -176,10 +174,10 @@ def test_groups_are_those_that_paths_connect(wins: list[list[int]]) -> None:
 def _each_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the plain form of every loop, and the compiled one."""
     for name in ("add_expected_wins", "count_drawn"):
-        loop = getattr(strengths_module, name)
+        loop = getattr(resamples, name)
         form = loop.plain if request.param == "plain" else compiled(loop.to_compile)
         assert form, "Numba is among what the tests need."
-        monkeypatch.setattr(strengths_module, name, form)
+        monkeypatch.setattr(resamples, name, form)
 
 
 @pytest.mark.usefixtures("_each_form")
@@ -192,11 +190,11 @@ def test_expected_wins_are_the_games_times_the_chance_to_win(spread: float) -> N
     played = random.integers(0, 9, (len(games.i), 3)).astype(np.float32)
     with np.errstate(over="ignore"):
         chance = 1 / (1 + np.exp(strengths[games.j].astype(float) - strengths[games.i]))
-    back = _signs(games.i, games.j, games.n).T.tocsr()
-    resampled = _Resampled(games.i, games.j, played, back.indptr, back.indices, back.data)
+    back = signs_of(games.i, games.j, games.n).T.tocsr()
+    resampled = ResampledGames(games.i, games.j, played, back.indptr, back.indices, back.data)
     sums = np.full((2, 5, 3), np.nan, dtype=np.float32)
     for with_variance in (False, True):
-        _expect(resampled, strengths, with_variance, sums)
+        expect(resampled, strengths, with_variance, sums)
         assert sums[0] == pytest.approx(back @ (played * chance), rel=1e-4, abs=1e-5)
         assert with_variance == (not np.isnan(sums[1]).any())
     assert sums[1] == pytest.approx(abs(back) @ (played * chance * (1 - chance)), rel=1e-4, abs=1e-5)
@@ -212,7 +210,7 @@ def test_every_judgment_is_drawn_by_as_many_numbers_as_any_other(total: int) -> 
     for place in (0, 1):
         numbers = np.append(starts[:-1] + place, 0)[: total + total % 2].astype("<u4")
         counts = np.empty(total, dtype=np.uint32)
-        missing = strengths_module.count_drawn(numbers.view("<u8").astype(np.uint64), each, counts)
+        missing = resamples.count_drawn(numbers.view("<u8").astype(np.uint64), each, counts)
         assert missing == total - counts.sum()
         assert counts.max() == 1
         taken -= 1 - counts
@@ -224,14 +222,14 @@ def test_every_judgment_is_drawn_by_as_many_numbers_as_any_other(total: int) -> 
 def test_numbers_that_are_left_out_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = rng_for(5, "draws")
     kinds = _Kinds(np.arange(60_000), np.ones(60_000), np.ones(60_000, dtype=np.int64))
-    count, missing = strengths_module.count_drawn, []
+    count, missing = resamples.count_drawn, []
 
     def counted(*given: Any) -> int:
         missing.append(count(*given))
         return missing[-1]
 
-    monkeypatch.setattr(strengths_module, "count_drawn", counted)
-    drawn = _drawn(kinds, 30, rng)
+    monkeypatch.setattr(resamples, "count_drawn", counted)
+    drawn = drawn_often(kinds.count, 30, rng)
     assert 0 < sum(missing) < 100
     assert set(drawn.sum(axis=0).tolist()) == {60_000}
 
@@ -252,9 +250,9 @@ def test_compiled_resamples_are_the_plain_ones_to_the_last_bit(
     found = []
     for form in ("plain", "compiled"):
         for name in ("add_expected_wins", "count_drawn"):
-            loop = getattr(strengths_module, name)
+            loop = getattr(resamples, name)
             if form == "compiled":
-                monkeypatch.setattr(strengths_module, name, compiled(loop.to_compile))
+                monkeypatch.setattr(resamples, name, compiled(loop.to_compile))
             else:
                 monkeypatch.setattr(loop, "spent", 0.0)
         found.append(bootstrap_strengths(fit, 130, seed=1))
@@ -395,7 +393,7 @@ def test_resamples_that_converge_early_keep_their_own_fit() -> None:
     )
     games = _Games.of(fit.matrix, 0.01)
     kinds = _Kinds.of(fit.matrix, games)
-    drawn = _drawn(kinds, 60, rng_for(4, "resamples"))
+    drawn = drawn_often(kinds.count, 60, rng_for(4, "resamples"))
     together = _fitted_many(games, kinds, drawn, fit.values)
     for at in range(60):
         wins, played = (
@@ -415,7 +413,7 @@ def test_a_judgment_of_its_own_kind_is_drawn_as_one_of_several_is() -> None:
     outcome, pair = np.nonzero(counts)
     several = _Kinds(pair, np.array([1.0, 0.0])[outcome], counts[outcome, pair].astype(np.int64))
     assert len(single.count) == several.count.sum() == 8
-    drawn = [_drawn(kinds, 30, rng_for(1, "draws")) for kinds in (single, several)]
+    drawn = [drawn_often(kinds.count, 30, rng_for(1, "draws")) for kinds in (single, several)]
     place = np.repeat(np.arange(len(several.count)), several.count)
     assert np.array_equal(np.stack([np.bincount(place, row, 6) for row in drawn[0].T]), drawn[1].T)
 

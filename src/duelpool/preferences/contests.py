@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from duelpool.arrays import Bools, Floats, Ints
+from duelpool.arrays import Bools, Floats, Ints, Singles
 from duelpool.errors import BadParameter
 from duelpool.preferences.boundaries import planned_votes, progress_of, within_plan, without_plan
 from duelpool.preferences.matrix import WinMatrix
-from duelpool.preferences.strengths import Singles, bradley_terry
+from duelpool.preferences.strengths import bradley_terry
 from duelpool.seeds import rng_for
 
 TieModel: TypeAlias = Literal["halves", "davidson"]

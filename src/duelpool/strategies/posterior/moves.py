@@ -6,9 +6,8 @@ With the extra `fast` the moves are compiled, five to nine times as fast, to the
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from duelpool.arrays import Floats, Indices
+from duelpool.arrays import Floats, Indices, Singles
 from duelpool.background import give_way
 from duelpool.compiling import CompiledLoop
 
@@ -17,7 +16,7 @@ SUREST = 28.0  # nats between two items: so many for each of a window's places a
 
 def moved_orders(
     orders: Indices,
-    leads: NDArray[np.float32],
+    leads: Singles,
     sweeps: int,
     chances: np.random.Generator,
     *,

@@ -21,9 +21,8 @@ from typing import TypeAlias
 
 import numpy as np
 import scipy  # its parts are loaded when they are used
-from numpy.typing import NDArray
 
-from duelpool.arrays import Floats, Indices
+from duelpool.arrays import Floats, Indices, Singles
 from duelpool.strategies.posterior.games import (
     Component,
     GameTable,
@@ -56,7 +55,6 @@ TOP_SWEEPS = 6
 TOP_ORDERS = 128
 HOPELESS = 8.0  # nats below the best accuracy at which no higher one is tried
 
-Singles: TypeAlias = NDArray[np.float32]
 Matrix: TypeAlias = "scipy.sparse.csr_array"
 
 
