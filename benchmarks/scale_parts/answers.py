@@ -1,9 +1,10 @@
 """Answers a second that a server of four processes holds, the simulated people on the same cores.
 
-A rate depends on what else runs on the machine; the CPU milliseconds of an answer hardly do. An answer is one request:
-it stores the answer and brings the next question. The server alone: a few people answer without thinking, by requests
-whose heads are prepared; what they cost is measured, and taken off the time. Beside it stands what the CPU time of the
-server's processes (and of PostgreSQL's) allows: it hardly depends on other work on the machine.
+A rate depends on what else runs on the machine; the CPU milliseconds of an answer hardly do. So the rates rise until
+one isn't held twice, and every try is told. An answer is one request: it stores the answer and brings the next
+question. The server alone: a few people answer without thinking, by requests whose heads are prepared; what they cost
+is measured, and taken off the time. Beside it stands what the CPU time of the server's processes (and of PostgreSQL's)
+allows: it hardly depends on other work on the machine.
 
 People arrive over a quarter of a minute, in which nothing is counted; then those whose assignment is complete are
 followed by new ones, so people keep arriving. At the end those in the middle of an assignment press "stop". What the
@@ -147,15 +148,18 @@ def _rows(back_end: str, size: float) -> list[Row]:
 
 
 def _climb(at: Scene, seconds: float) -> list[Step]:
-    """Let more and more people judge, until answers take too long."""
+    """Let more and more people judge, until answers take too long twice: once may be other work on the machine."""
     steps: list[Step] = []
-    people = PEOPLE
+    people, again = PEOPLE, False
     for number in range(STEPS):
         arriving = ARRIVING * min(1.0, seconds / SECONDS)
         steps.append(_step(at, people, seconds, thinking=MEDIAN, seed=number, arriving=arriving))
-        if not steps[-1].seen.percentile(0.99) < SUBMIT_MS:
+        if steps[-1].seen.percentile(0.99) < SUBMIT_MS:
+            people, again = round(people * MORE), False
+        elif again:
             break
-        people = round(people * MORE)
+        else:
+            again = True
     return steps
 
 
