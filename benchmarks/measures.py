@@ -33,7 +33,7 @@ from duelpool.evaluation.scoring import score_run
 from duelpool.files import Preferences, Run, read_preferences, read_qrels, read_run
 from duelpool.measures import PGC, ReadyRun, Truth, parse_measure
 from duelpool.preferences import WinMatrix, bradley_terry
-from duelpool.preferences.resamples import add_expected_wins
+from duelpool.preferences.resamples import add_expected_wins, count_drawn
 from peers.installed import installed, load, tell_missing
 
 TOPICS, DEPTH, JUDGED, PAIRS, POOL = 200, 1000, 150, 300, 1500
@@ -325,10 +325,10 @@ def bootstrap_ratio(
 ) -> tuple[float, float]:
     """Return our least time and evalica's for 100 resamples.
 
-    A new process uses the plain form of the loop that adds up expected wins; one that has resampled for a while, the
-    compiled one.
+    A new process uses the plain forms of the loops; one that has resampled for a while, the compiled ones.
     """
-    add_expected_wins.spent = 0.0 if in_a_new_process else LOADING
+    for loop in (add_expected_wins, count_drawn):
+        loop.spent = 0.0 if in_a_new_process else LOADING
     evalica = load("evalica")
     left, right, won = games(pairs, items)
     winners = [evalica.Winner.X if one else evalica.Winner.Y for one in won]

@@ -204,6 +204,7 @@ def test_a_column_a_system_where_it_is_clear(tmp_path: Path) -> None:
     assert given(answers)["q1", "claude"] == "That has no reason."
     assert answers.missing == {"gpt": 1}
     assert "systems taken from the columns (gpt, claude): 2" in said(answers)
+    assert "empty cells: the system has no answer to that question: 1 (first: line 3)" in said(answers)
     short = WIDE.replace("Because it is so.", "yes")
     assert given(read(tmp_path, short, fields="systems=gpt+claude"))["q1", "gpt"] == "yes"
     with pytest.raises(BadFile, match="no field for the answer") as refused:
@@ -220,6 +221,7 @@ def test_a_json_field_a_system_is_read_like_a_column(tmp_path: Path) -> None:
         answers = read(tmp_path, text)
         assert given(answers)["q1", "claude"] == "That has no reason."
         assert answers.missing == {"gpt": 1}
+        assert "empty cells: the system has no answer to that question: 1" in str(said(answers))
     filled = [{name: row.get(name) for name in ("prompt", "gpt", "claude")} for row in rows]
     assert read(tmp_path, lines_of(*filled)).rows == read(tmp_path, lines_of(*rows)).rows
     reordered = [{"claude": "That has no reason.", "gpt": "Because it is so.", "prompt": "Why?"}, rows[1]]

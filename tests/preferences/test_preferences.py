@@ -29,7 +29,7 @@ from duelpool.preferences import (
 )
 from duelpool.preferences import matrix as matrix_module
 from duelpool.preferences import strengths as strengths_module
-from duelpool.preferences.resamples import ResampledGames, drawn_often, expect, signs_of
+from duelpool.preferences.resamples import ResampledGames, resampled_counts, signs_of, sum_expected_wins
 from duelpool.preferences.strengths import (
     _centred,
     _connected,
@@ -194,7 +194,7 @@ def test_expected_wins_are_the_games_times_the_chance_to_win(spread: float) -> N
     resampled = ResampledGames(games.i, games.j, played, back.indptr, back.indices, back.data)
     sums = np.full((2, 5, 3), np.nan, dtype=np.float32)
     for with_variance in (False, True):
-        expect(resampled, strengths, with_variance, sums)
+        sum_expected_wins(resampled, strengths, with_variance, sums)
         assert sums[0] == pytest.approx(back @ (played * chance), rel=1e-4, abs=1e-5)
         assert with_variance == (not np.isnan(sums[1]).any())
     assert sums[1] == pytest.approx(abs(back) @ (played * chance * (1 - chance)), rel=1e-4, abs=1e-5)
@@ -229,7 +229,7 @@ def test_numbers_that_are_left_out_are_drawn_again(monkeypatch: pytest.MonkeyPat
         return missing[-1]
 
     monkeypatch.setattr(resamples, "count_drawn", counted)
-    drawn = drawn_often(kinds.count, 30, rng)
+    drawn = resampled_counts(kinds.count, 30, rng)
     assert 0 < sum(missing) < 100
     assert set(drawn.sum(axis=0).tolist()) == {60_000}
 
@@ -393,7 +393,7 @@ def test_resamples_that_converge_early_keep_their_own_fit() -> None:
     )
     games = _Games.of(fit.matrix, 0.01)
     kinds = _Kinds.of(fit.matrix, games)
-    drawn = drawn_often(kinds.count, 60, rng_for(4, "resamples"))
+    drawn = resampled_counts(kinds.count, 60, rng_for(4, "resamples"))
     together = _fitted_many(games, kinds, drawn, fit.values)
     for at in range(60):
         wins, played = (
@@ -413,7 +413,7 @@ def test_a_judgment_of_its_own_kind_is_drawn_as_one_of_several_is() -> None:
     outcome, pair = np.nonzero(counts)
     several = _Kinds(pair, np.array([1.0, 0.0])[outcome], counts[outcome, pair].astype(np.int64))
     assert len(single.count) == several.count.sum() == 8
-    drawn = [drawn_often(kinds.count, 30, rng_for(1, "draws")) for kinds in (single, several)]
+    drawn = [resampled_counts(kinds.count, 30, rng_for(1, "draws")) for kinds in (single, several)]
     place = np.repeat(np.arange(len(several.count)), several.count)
     assert np.array_equal(np.stack([np.bincount(place, row, 6) for row in drawn[0].T]), drawn[1].T)
 

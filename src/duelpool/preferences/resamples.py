@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 Counts: TypeAlias = npt.NDArray[np.uint16 | np.uint32]
 
-WIDE = 60.0  # from the weakest to the strongest: beyond it, single precision has no number for the odds
+WIDEST = 60.0  # from the weakest to the strongest: beyond it, single precision has no number for the odds
 _PAIRS = 512
 _HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)  # of a word
 
 
-def drawn_often(count: Ints, resamples: int, rng: "np.random.Generator") -> Singles:
+def resampled_counts(count: Ints, resamples: int, rng: "np.random.Generator") -> Singles:
     """Return how often each kind of judgment, with its count, is in each resample: a column per resample."""
     total = int(count.sum())
     if len(count) < total / 20:
@@ -84,14 +84,14 @@ class ResampledGames(NamedTuple):
     signs: Singles
 
 
-def expect(games: ResampledGames, strengths: Singles, with_variance: bool, sums: Singles) -> None:
+def sum_expected_wins(games: ResampledGames, strengths: Singles, with_variance: bool, sums: Singles) -> None:
     """Work out how many games each item is expected to win, and the variance, into the two halves of `sums`.
 
     Of a pair that is played * e^s_i / (e^s_i + e^s_j): an exponential an item, not one a pair. Without the variance
     the second half stays as it is. Wins of the second of a pair are counted as the first's with a minus.
     """
     highest = strengths.max(axis=0)
-    if float((highest - strengths.min(axis=0)).max(initial=0.0)) <= WIDE:
+    if float((highest - strengths.min(axis=0)).max(initial=0.0)) <= WIDEST:
         add_expected_wins(games, np.exp(strengths - highest), with_variance, sums)
         return
     with np.errstate(over="ignore"):  # infinite odds are a chance of 0

@@ -5,18 +5,21 @@ counting costs; the counts are then fitted by Newton's method, and resampled by 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from duelpool.arrays import Bools, Floats, Ints, Singles
 from duelpool.errors import BadParameter
 from duelpool.preferences.matrix import WinMatrix
-from duelpool.preferences.resamples import WIDE, ResampledGames, drawn_often, expect, signs_of
+from duelpool.preferences.resamples import (
+    WIDEST,
+    ResampledGames,
+    resampled_counts,
+    signs_of,
+    sum_expected_wins,
+)
 from duelpool.seeds import rng_for
-
-if TYPE_CHECKING:
-    pass  # imported where it is used: it takes longer than scoring a small file
 
 IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]
 
@@ -242,7 +245,7 @@ def _fitted_densely(won: Floats, played: Floats, prior: float, start: Floats) ->
     strengths = start
     chance, expected = np.empty_like(played), np.empty_like(played)
     for _ in range(_FULL_STEPS):
-        if np.ptp(strengths) > WIDE or not np.all(np.isfinite(strengths)):
+        if np.ptp(strengths) > WIDEST or not np.all(np.isfinite(strengths)):
             return None
         odds = np.exp(strengths)
         np.add.outer(odds, odds, out=chance)
@@ -326,7 +329,7 @@ def bootstrap_strengths(fit: Strengths, resamples: int = 1000, seed: int = 0) ->
     rng = rng_for(seed, "bradley-terry", "bootstrap")
     fitted = [
         _fitted_many(
-            games, kinds, drawn_often(kinds.count, min(_TOGETHER, resamples - done), rng), fit.values
+            games, kinds, resampled_counts(kinds.count, min(_TOGETHER, resamples - done), rng), fit.values
         )
         for done in range(0, resamples, _TOGETHER)
     ]
@@ -384,7 +387,7 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     resampled = ResampledGames(games.i, games.j, played, back.indptr, back.indices, back.data)
     before = np.full(len(left), np.inf)
     for turn in range(_CHORDS):
-        expect(resampled, strengths.astype(np.float32), turn < _SCALINGS, sums)
+        sum_expected_wins(resampled, strengths.astype(np.float32), turn < _SCALINGS, sums)
         expected, variance = sums
         average = scipy.special.expit(strengths)
         gradient = wins - expected + games.prior * (0.5 - average)
