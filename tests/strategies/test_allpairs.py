@@ -1,6 +1,5 @@
 """All pairs: asked in an order that the seed fixes, those with the fewest judgments first."""
 
-import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,6 +12,7 @@ from duelpool.seeds import rng_for
 from duelpool.strategies import allpairs
 from duelpool.strategies.allpairs import AllPairs
 from duelpool.strategies.tables.pair_numbers import without
+from support.traced import bytes_of_proposals, in_a_new_process
 
 OUTCOMES = (Outcome.LEFT, Outcome.RIGHT, Outcome.TIE, Outcome.LEFT_BAD, Outcome.BOTH_BAD)
 
@@ -59,15 +59,5 @@ def assert_lists(lazily: Sequence[Proposal], asked: list[Proposal], random: Rand
 
 
 def test_a_million_proposals_take_little_memory() -> None:
-    items = [f"i{at}" for at in range(2_000)]  # two million pairs
-    strategy = AllPairs(items, seed=1, topic="t")
-    tracemalloc.start()
-    try:
-        strategy.tell(Judgment("t", "i7", "i8", Outcome.LEFT_BAD))
-        asked = strategy.ask_lazily(10**6)
-        assert not strategy.done
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(asked) == 10**6
+    kept = in_a_new_process(bytes_of_proposals, 2_000, 10**6)  # of two million pairs
     assert kept < 20 * 10**6  # a number for each proposal and each pair of the order, not an object

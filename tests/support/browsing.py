@@ -200,16 +200,12 @@ class Person:
         self.wait_until(
             "last => ![undefined, '', last].includes(document.documentElement.dataset.open)", after
         )
-        return self.data("open")
+        return self.data("shown")  # `open` may be empty again, when the page has learnt what is in view
 
-    def both_in_view(self) -> bool:
-        """Return whether both passages fit the screen; the page itself notices only when it has been drawn."""
-        return bool(
-            self.page.evaluate(
-                "() => [...document.querySelectorAll('.pane')].every(pane => "
-                "pane.getBoundingClientRect().bottom <= document.querySelector('.foot').getBoundingClientRect().top)"
-            )
-        )
+    def sees_both(self) -> bool:
+        """Wait until the page knows what is in view; return whether both passages have been seen."""
+        self.wait_until("['some', 'all'].includes(document.documentElement.dataset.seen)")
+        return self.data("seen") == "all"
 
     def wait_until_answerable(self) -> None:
         """Wait until both passages have been seen and the page has been still since."""
@@ -266,7 +262,7 @@ class Person:
             )
             if self.state != "judging":
                 return judged
-            last = self.data("open")
+            last = self.data("shown")
             how(self, choose(self))
             self.leave(last)
             judged += 1

@@ -154,7 +154,7 @@ def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
 
     def tap(person: Person, side: str) -> None:
         key = person.data("shown")
-        if not person.both_in_view():  # both must have been seen before the buttons work
+        if not person.sees_both():  # both must have been seen before the buttons work
             assert not page.is_visible(".choice")
             if looked:
                 page.dispatch_event("#look-there", "click")
@@ -565,7 +565,7 @@ def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people:
     page: Page = person.page
     person.enter(site.link(campaign))
     shown = person.wait_for_pair()
-    while person.both_in_view():
+    while person.sees_both():
         person.wait_until_answerable()
         page.tap(f"button.choice.{person.better_side()}")
         shown = person.wait_for_pair(shown)
@@ -598,7 +598,7 @@ def test_messages_name_the_places_that_the_screen_has(
     shown = person.wait_for_pair()
     assert page.locator(".pane h2").all_inner_texts() == list(names)
     for at, outcome in enumerate(("left", "right", "left-bad")):
-        if not person.both_in_view():
+        if not person.sees_both():
             page.dispatch_event("#look-there", "click")
         person.wait_until_answerable()
         page.click(f'button[value="{outcome}"]')

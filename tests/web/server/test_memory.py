@@ -1,12 +1,9 @@
 """Memory of a server process: lines, states and texts are dropped, and the write-ahead log is truncated."""
 
-import gc
 import threading
 import time
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from types import SimpleNamespace
 
 import pytest
@@ -18,12 +15,12 @@ from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.runners import judging_session
 from duelpool.campaign.runners.judging_session import QuestionTexts
 from duelpool.deciders import ALL
-from duelpool.records import Answer, Judgment, Outcome, Passage
+from duelpool.records import Answer, Outcome, Passage
 from duelpool.store import Store, database, open_store
-from duelpool.strategies import make_strategy
 from duelpool.web import campaigns as served_campaigns
 from duelpool.web.campaigns import ServedCampaigns
 from support.campaigns import judge_all, make_campaign
+from support.traced import bytes_a_judgment, in_a_new_process
 
 
 @pytest.fixture
@@ -185,38 +182,13 @@ def test_the_sweep_drops_unused_lines(store: Store, monkeypatch: pytest.MonkeyPa
     assert not has_lines(state)
 
 
-def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
-    """Return by how many bytes a strategy grows per judgment."""
-    names = tuple(f"{at:03d}" for at in range(items))
-    made = make_strategy(strategy, names, seed=1, topic="t", cap=3)
-    told = 0
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        while told < judgments and not made.done:
-            for proposal in made.ask(10):
-                left, right = proposal.pair
-                outcome = Outcome.LEFT if left > right else Outcome.RIGHT
-                made.tell(
-                    Judgment("t", left, right, outcome, phase=proposal.phase, proposal=proposal.proposal)
-                )
-                told += 1
-        gc.collect()
-        assert told >= judgments
-        return (tracemalloc.get_traced_memory()[0] - before) / told
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "judgments", "at_most"),
     [("prefbest", 240, 60), ("round-efficient", 120, 120), ("swissfinals", 120, 60), ("allpairs", 780, 60)],
 )
 def test_a_judgment_takes_few_bytes_in_a_strategy(strategy: str, judgments: int, at_most: float) -> None:
-    # The middle of seven: a server of other tests may run in this process, and what it holds is traced too.
-    grown = median(bytes_a_judgment(strategy, 40, judgments) for _ in range(7))
+    grown = in_a_new_process(bytes_a_judgment, strategy, 40, judgments)
     assert 1 < grown < at_most
 
 

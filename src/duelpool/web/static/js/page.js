@@ -106,7 +106,7 @@ function drawSeen() {
   if (!$("look").hidden && !missing) settle(TAPS); // the choices come where that button was
   $("look").hidden = !missing;
   for (const button of document.querySelectorAll(".choice, .bad")) button.setAttribute("aria-disabled", String(Boolean(missing)));
-  root.dataset.seen = missing ? "" : "all";
+  root.dataset.seen = !missing ? "all" : seen.looked ? "some" : "";
 }
 
 function drawMarks() {

@@ -5,6 +5,7 @@ export const NARROW = "(max-width: 47.99em)";
 export class Seen {
   #panes = [];
   #seen = new Set();
+  #looked = false;
   #changed;
   #narrow = matchMedia(NARROW);
   #observer = null;
@@ -19,8 +20,9 @@ export class Seen {
     this.#observer?.disconnect();
     this.#panes = [...panes];
     this.#seen.clear();
+    this.#looked = false;
     const covered = foot ? Math.min(foot.offsetHeight, innerHeight / 2) : 0;
-    this.#observer = new IntersectionObserver((entries) => this.#look(entries), {
+    this.#observer = new IntersectionObserver((entries, from) => from === this.#observer && this.#look(entries), {
       rootMargin: `0px 0px -${Math.round(covered)}px 0px`,
       threshold: [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
     });
@@ -30,7 +32,8 @@ export class Seen {
 
   // A pane is seen when most of it was in view, or when it filled most of the view.
   #look(entries) {
-    const before = this.#seen.size;
+    const before = this.#looked ? this.#seen.size : -1;
+    this.#looked = true;
     for (const { target, intersectionRatio, intersectionRect, rootBounds } of entries) {
       if (intersectionRatio >= 0.6 || intersectionRect.height >= 0.5 * (rootBounds?.height ?? innerHeight)) this.#seen.add(target);
     }
@@ -39,6 +42,11 @@ export class Seen {
 
   get narrow() {
     return this.#narrow.matches;
+  }
+
+  // Whether the browser has told what of these panes is in view.
+  get looked() {
+    return this.#looked;
   }
 
   get missing() {
