@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 # A command that is installed doesn't compile its source at each start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -76,6 +76,20 @@ def cost_of(*command: str, env: dict[str, str] | None = None, check: bool = True
         raise SystemExit(f"{' '.join(command)} ended with {code}:\n{text[-2000:]}")
     megabytes = most / (1024 * 1024 if sys.platform == "darwin" else 1024)
     return Cost(cpu, seconds, megabytes, text)
+
+
+def pace() -> float:
+    """Return the CPU seconds of a fixed loop, the least of nine, on a machine that does nothing else of ours.
+
+    What other guests of the same hardware do slows every program, by up to two times, and counts as its own CPU time.
+    """
+
+    def loop() -> float:
+        began = process_time()
+        sum(at * at % 7 for at in range(1_000_000))
+        return process_time() - began
+
+    return min(loop() for _ in range(9))
 
 
 def least(costs: Sequence[Cost]) -> Cost:
