@@ -5,8 +5,8 @@ python benchmarks/scale.py [--part status] [--size 0.1] [--json scale.json]
 A part is a module of `benchmarks/scale_parts`. Each row has its bar (what we promise) and its goal (what we are after),
 and how the cost grew from a tenth of the size: 10 is linear, 1 is constant. It exits with 1 when a bar isn't held. Run
 it on a quiet machine, where nothing else runs. On hardware that is shared, CPU seconds depend on the neighbours, too: a
-fixed loop is timed before and after each part. Where a bar isn't held and the loop took a sixth longer than its least,
-the part is measured once more, as soon as the loop is fast again; both tries are told.
+fixed loop is timed before and after each of several parts. Where a bar isn't held and the loop took a sixth longer than
+its least in this run, the part is measured once more, as soon as the loop is fast again; both results are printed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ PARTS = tuple(
     if (Path(__file__).parent / "scale_parts" / f"{name}.py").exists()
 )
 
-SLOW = 7 / 6
+SLOW = 7 / 6  # times its least: how long the fixed loop takes at most on a quiet machine
 PATIENCE = 600.0  # seconds to wait for a quiet machine
 
 
@@ -72,23 +72,18 @@ class Quiet:
             time.sleep(10)
 
 
-def measured(name: str, size: float, quiet: Quiet, *, growth: bool) -> list[Row]:
+def measured(name: str, size: float, quiet: Quiet, *, growth: bool, again: bool = True) -> list[Row]:
     """Measure a part in a process of its own, and once more if it missed a bar while the machine wasn't quiet."""
     quiet.wait()
     before = quiet.now
     rows = rows_of_a_process(name, size, growth=growth)
     was_quiet = quiet.look() and before <= SLOW * quiet.least
-    print(
-        f"The loop: {before:.3f} s before, {quiet.now:.3f} s after, {quiet.least:.3f} s at best.", flush=True
-    )
-    if was_quiet or all(row.bar_held is not False for row in rows):
+    figures = f"{before:.3f} s before, {quiet.now:.3f} s after, {quiet.least:.3f} s at best"
+    print(f"The fixed loop took {figures}.", flush=True)
+    if was_quiet or not again or all(row.bar_held is not False for row in rows):
         return rows
-    print("The machine wasn't quiet: once more.", flush=True)
-    quiet.wait()
-    rows = rows_of_a_process(name, size, growth=growth)
-    quiet.look()
-    print(f"The loop: {quiet.now:.3f} s after, {quiet.least:.3f} s at best.", flush=True)
-    return rows
+    print("A bar was missed, and the machine wasn't quiet: the part is measured once more.", flush=True)
+    return measured(name, size, quiet, growth=growth, again=False)
 
 
 def main() -> int:

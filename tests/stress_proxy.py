@@ -119,7 +119,7 @@ def judge_some(page: Page, link: str, count: int) -> None:
     last = ""
     for _ in range(count):
         wait_in(page, "last => ![undefined, '', last].includes(document.documentElement.dataset.open)", last)
-        last = page.evaluate("() => document.documentElement.dataset.open")
+        last = page.evaluate("() => document.documentElement.dataset.shown")
         page.keyboard.press("ArrowLeft")
     wait_in(page, "document.documentElement.dataset.waiting === '0'")
 

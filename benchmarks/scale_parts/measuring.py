@@ -79,9 +79,9 @@ def cost_of(*command: str, env: dict[str, str] | None = None, check: bool = True
 
 
 def pace() -> float:
-    """Return the CPU seconds of a fixed loop, the least of nine, on a machine that does nothing else of ours.
+    """Return the CPU seconds of a fixed loop, the least of nine.
 
-    What other guests of the same hardware do slows every program, by up to two times, and counts as its own CPU time.
+    Other guests of the same hardware slow a program down, and what that takes counts as the program's CPU time.
     """
 
     def loop() -> float:

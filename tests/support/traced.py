@@ -1,4 +1,8 @@
-"""What lines of Python allocate, traced in a new process: the tests' own runs servers in threads, traced as well."""
+"""How much memory strategies take, by `tracemalloc`.
+
+It counts what every thread of a process allocates, and the tests' process runs servers in threads. So each figure is
+measured in a new process.
+"""
 
 import gc
 import tracemalloc
@@ -12,12 +16,13 @@ from duelpool.strategies.allpairs import AllPairs
 
 
 def in_a_new_process(measure: Callable[..., float], *arguments: object) -> float:
-    """Return what this function of this module measures in a process that runs nothing else."""
+    """Return what a function measures in a process that runs nothing else."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(measure, *arguments).result(timeout=120)
 
 
 def allocated() -> int:
+    """Return the bytes that are in use."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 

@@ -586,6 +586,47 @@ def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people:
     assert person.wait_for_pair(shown) != shown
 
 
+TELL_LATE = """
+    window.untold = [];
+    const Native = IntersectionObserver;
+    window.IntersectionObserver = class extends Native {
+      constructor(told, options) { super((...given) => window.untold.push(() => told(...given)), options); }
+    };
+"""
+TELL = "() => window.untold.splice(0).forEach((each) => each())"
+
+
+def test_what_a_browser_reports_late_does_not_count_for_the_next_pair(site: Site, people: People) -> None:
+    def long(item: str) -> Passage:
+        return Passage(item, f"Text {item}. " + "One thing is known. " * 90)
+
+    campaign = site.campaign(topics=1, items=3, known=0, texts=long, strategy="allpairs", feedback=False)
+    person = people(390, 844, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    page = person.page
+    page.add_init_script(TELL_LATE)
+    person.enter(site.link(campaign, "reader"))
+    first = person.wait_for_pair()
+    person.wait_until("window.untold.length")
+    assert person.data("seen") == ""
+    assert not page.is_visible(".choice")
+    page.evaluate(TELL)
+    assert person.data("seen") == "some"
+    page.dispatch_event("#look-there", "click")
+    person.wait_until("window.untold.length")
+    page.evaluate(TELL)
+    person.wait_until_answerable()
+    page.evaluate("scrollTo(0, 0)")
+    person.wait_until("window.untold.length")
+    page.evaluate("window.late = window.untold.splice(0)")
+    page.click("button.choice.left")
+    person.wait_for_pair(first)
+    page.evaluate("window.late.forEach((each) => each())")
+    assert person.data("seen") == ""
+    person.wait_until("window.untold.length")
+    page.evaluate(TELL)
+    assert person.data("seen") == "some"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "names"), [(390, ("Upper", "Lower")), (1280, ("Left", "Right"))])
 def test_messages_name_the_places_that_the_screen_has(

@@ -32,12 +32,11 @@ export class Seen {
 
   // A pane is seen when most of it was in view, or when it filled most of the view.
   #look(entries) {
-    const before = this.#looked ? this.#seen.size : -1;
     this.#looked = true;
     for (const { target, intersectionRatio, intersectionRect, rootBounds } of entries) {
       if (intersectionRatio >= 0.6 || intersectionRect.height >= 0.5 * (rootBounds?.height ?? innerHeight)) this.#seen.add(target);
     }
-    if (this.#seen.size !== before) this.#changed();
+    this.#changed();
   }
 
   get narrow() {
