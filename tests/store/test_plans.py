@@ -54,7 +54,7 @@ def test_statements_of_the_hot_path_are_read_by_index(tmp_path: Path) -> None:
         nonlocal seen
         driver: Any = connection.connection.dbapi_connection
         for name, statement in written_once():
-            written = statement._compiled["sqlite"]
+            written = statement.compiled("sqlite")
             if not written.text.lstrip().lower().startswith("select"):
                 continue
             seen += 1
@@ -66,6 +66,14 @@ def test_statements_of_the_hot_path_are_read_by_index(tmp_path: Path) -> None:
         store.read(explain)
     assert not wrong
     assert seen > 20
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_statements_of_the_hot_path_compile_in_both_dialects(dialect: str) -> None:
+    mark = {"sqlite": ":", "postgresql": "%("}[dialect]
+    written = [statement.compiled(dialect).text for _, statement in written_once()]
+    assert len(written) > 40
+    assert sum(mark in text for text in written) > 40
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True, emoji=False).status(what):
         yield
 
 

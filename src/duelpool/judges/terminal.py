@@ -126,7 +126,7 @@ class TerminalJudge:
     """A person at the terminal."""
 
     def __init__(self, console: Console | None = None, keys: KeySource | None = None) -> None:
-        self._console = console or Console()
+        self._console = console or Console(emoji=False)
         self._keys = keys or keys_of(sys.stdin)
         self._knows_q = not isinstance(self._keys, TerminalKeys)  # elsewhere q ends a program
 

@@ -1,4 +1,4 @@
-"""Statements of the hot path: compiled once, and passed straight to the driver.
+"""Statements of the hot path: compiled once, at the first use, and passed straight to the driver.
 
 SQLAlchemy takes longer to compile a statement and to wrap its result than SQLite takes to run it, and about as
 long as PostgreSQL does.
@@ -7,18 +7,13 @@ long as PostgreSQL does.
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, islice
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Executable, Row, Select, SelectBase, Table
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.dialects.postgresql import psycopg
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
-
-_DIALECTS: Mapping[str, tuple[Any, Any]] = {
-    "sqlite": (sqlite, sqlite.dialect(paramstyle="named")),
-    "postgresql": (postgresql, psycopg.dialect()),  # type: ignore[no-untyped-call]
-}
 
 
 class Dialect(Protocol):
@@ -66,16 +61,28 @@ _NO_LOCK = "a read can't lock rows: run this in a write, or read without the loc
 
 def dialect_of(connection: Connection) -> Dialect:
     """Return the dialect of a connection."""
-    return postgresql if connection.dialect.name == "postgresql" else sqlite
+    module: Dialect = _dialect(connection.dialect.name)[0]
+    return module
 
 
-class _Compiled:
+@cache
+def _dialect(name: str) -> tuple[Any, Any]:
+    """Return the module of a dialect, and the dialect; PostgreSQL's takes a tenth of a second to import."""
+    if name == "sqlite":
+        return sqlite, sqlite.dialect(paramstyle="named")
+    from sqlalchemy.dialects import postgresql
+    from sqlalchemy.dialects.postgresql import psycopg
+
+    return postgresql, psycopg.dialect()  # type: ignore[no-untyped-call]
+
+
+class Compiled:
     """A statement in one dialect: its text, its fixed values, and the type of its rows."""
 
     def __init__(
         self, write: Callable[[Dialect], Executable], keys: Collection[str] | None, name: str
     ) -> None:
-        module, dialect = _DIALECTS[name]
+        module, dialect = _dialect(name)
         statement: Any = write(module)
         compiled = statement.compile(dialect=dialect, column_keys=None if keys is None else list(keys))
         self.text = str(compiled)
@@ -89,11 +96,19 @@ class Statement:
     """A statement with named values; `keys` are the columns that an insert fills."""
 
     def __init__(self, write: Callable[[Dialect], Executable], keys: Collection[str] | None = None) -> None:
-        self._compiled = {name: _Compiled(write, keys, name) for name in _DIALECTS}
+        self._write, self._keys = write, keys
+        self._by_dialect: dict[str, Compiled] = {}
+
+    def compiled(self, name: str) -> Compiled:
+        """Return the statement in a dialect; where two threads compile it at once, one of the two is kept."""
+        compiled = self._by_dialect.get(name)
+        if compiled is None:
+            compiled = self._by_dialect.setdefault(name, Compiled(self._write, self._keys, name))
+        return compiled
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Run the statement and return its rows, an empty list where it returns none."""
-        compiled = self._compiled[connection.dialect.name]
+        compiled = self.compiled(connection.dialect.name)
         rows, cursor = self._fetch(connection, compiled, values)
         if not rows:
             return []
@@ -106,7 +121,7 @@ class Statement:
         """Run the statement once for each of these values and return the rows of each, in about one round trip."""
         if connection.dialect.name == "sqlite" or len(many) < 2:  # SQLite has no round trips
             return [self.run(connection, values) for values in many]
-        compiled = self._compiled[connection.dialect.name]
+        compiled = self.compiled(connection.dialect.name)
         if compiled.locks and is_reading(connection):
             raise LockInRead(_NO_LOCK)
         driver: Any = connection.connection.dbapi_connection
@@ -126,10 +141,10 @@ class Statement:
 
     def tuples(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Run the statement and return its rows as plain tuples."""
-        return self._fetch(connection, self._compiled[connection.dialect.name], values)[0]
+        return self._fetch(connection, self.compiled(connection.dialect.name), values)[0]
 
     def _fetch(
-        self, connection: Connection, compiled: _Compiled, values: Mapping[str, Any]
+        self, connection: Connection, compiled: Compiled, values: Mapping[str, Any]
     ) -> tuple[Sequence[tuple[Any, ...]], Any]:
         if compiled.locks and is_reading(connection):
             raise LockInRead(_NO_LOCK)

@@ -289,7 +289,7 @@ def test_outstanding_pairs_and_judgments_are_read_by_index(tmp_path: Path) -> No
 
     def out(connection: Connection, *statements: Statement) -> None:
         for statement in statements:
-            written = statement._compiled["sqlite"]
+            written = statement.compiled("sqlite")
             given = {"campaign": "c", "assessor": "anna", "topic": "t", "assignment": "nothing"}
             explain(connection, written.text, {**written.fixed, **given})
 

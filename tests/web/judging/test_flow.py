@@ -870,7 +870,7 @@ def test_an_answer_with_its_next_question_takes_few_statements(
         plainly = Statement.run
 
         def noted(self: Statement, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
-            run.append(self._compiled["sqlite"].text)
+            run.append(self.compiled(connection.dialect.name).text)
             return plainly(self, connection, values)
 
         monkeypatch.setattr(Statement, "run", noted)

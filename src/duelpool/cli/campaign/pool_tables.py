@@ -149,7 +149,7 @@ def pilot_summary(seen: Observed, settings: Settings) -> str:
 def show_checks(checks: Iterable[PoolCheck]) -> None:
     """Print what is noteworthy about the pools, a line each."""
     for each in checks:
-        Console().print(each.sentence, markup=False, highlight=False)
+        Console(emoji=False).print(each.sentence, markup=False, highlight=False)
 
 
 def _finds_less(estimates: Sequence[Estimate], forecasts: Mapping[str, Forecast]) -> bool:
@@ -189,7 +189,7 @@ def show_alternatives(
         effort = f"{each.cost / 100:,.2f}" if crowd else hours(each.judgments)
         table.add_row(each.strategy, f"{each.judgments:,}", effort, *([share] if told else []))
     print_table(table)
-    say = Console()
+    say = Console(emoji=False)
     if told:
         say.print(
             "Best found: the share of topics whose best item comes out first, if judges choose the better of two "

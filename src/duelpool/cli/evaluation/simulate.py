@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from duelpool.cli.evaluation.calibration import (
@@ -16,7 +15,7 @@ from duelpool.cli.evaluation.calibration import (
     refuse_silent,
 )
 from duelpool.cli.executors import open_executor
-from duelpool.cli.output import progress_bar
+from duelpool.cli.output import print_table, progress_bar
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.judges import BORDA, TRUTHS
 from duelpool.preferences.prior import Prior, read_prior
@@ -133,7 +132,7 @@ def simulate(
         typer.echo(json.dumps(summaries[0] if len(summaries) == 1 else summaries, indent=2))
     else:
         for table in (*tables(results), *(calibration_tables(results) if calibration else ())):
-            Console().print(table)
+            print_table(table)
         for line in remarks(results):
             typer.echo(line)
     if plot:
