@@ -33,6 +33,13 @@ WORKERS = 6
 TURNS = 16
 
 
+def clock_for(store: Store, patch: pytest.MonkeyPatch, now: float) -> list[float]:
+    """Return the time that a store tells from now on, to be set."""
+    clock = [now]
+    patch.setattr(type(store.database), "now", lambda self, connection: clock[0])
+    return clock
+
+
 @dataclass
 class Eventful:
     """The campaign, and how often each kind of event happened in it."""
@@ -54,8 +61,16 @@ class Eventful:
         look: "Callable[[Eventful], None] | None" = None,
     ) -> "Eventful":
         """Make a campaign, and let workers and the manager do at random all that it allows; `look` after each turn."""
-        clock = [1_000_000.0]
-        patch.setattr(type(store.database), "now", lambda self, connection: clock[0])
+        played = cls.begin(store, seed, folder, patch, strategy)
+        played.go_on(look=look)
+        return played
+
+    @classmethod
+    def begin(
+        cls, store: Store, seed: int, folder: Path, patch: pytest.MonkeyPatch, strategy: str
+    ) -> "Eventful":
+        """Make a campaign that has imported judgments."""
+        clock = clock_for(store, patch, 1_000_000.0)
         campaign = make_campaign(
             store, _POOLS, known=_KNOWN, strategy=strategy, judges="crowd", ties=True, targets=6, tests=2,
             per_topic=4, repeat_every=4, parked_after=2, bad_votes=3, cap=3, budget=30_000, fee_percent=33,
@@ -63,14 +78,17 @@ class Eventful:
         )  # fmt: skip
         played = cls(store, campaign, np.random.default_rng(seed), clock)
         played._import(folder)
-        for turn in range(TURNS):
-            played._turn(turn)
-            if look is not None:
-                look(played)
-        played._leave_one_at_work()
-        if look is not None:
-            look(played)
         return played
+
+    def go_on(self, first: int = 0, look: "Callable[[Eventful], None] | None" = None) -> None:
+        """Play the turns from this one on; at the end somebody is at work."""
+        for turn in range(first, TURNS):
+            self._turn(turn)
+            if look is not None:
+                look(self)
+        self._leave_one_at_work()
+        if look is not None:
+            look(self)
 
     def _chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
