@@ -46,6 +46,11 @@ def pair_of(a: str, b: str) -> Pair:
     return (a, b) if a < b else (b, a)
 
 
+TieModel: TypeAlias = Literal["halves", "davidson"]
+"""How ties count in strengths: half a vote for each, or an outcome of its own."""
+TIE_MODELS: tuple[TieModel, ...] = get_args(TieModel)
+
+
 class Outcome(StrEnum):
     """What an assessor answered."""
 

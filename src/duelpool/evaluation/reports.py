@@ -97,6 +97,8 @@ def agreement_report(evaluation: Evaluation, testing: Testing) -> Table:
 REPORTS: Mapping[str, Report] = MappingProxyType(
     {"pairs": pairs_report, "sensitivity": sensitivity_report, "agreement": agreement_report}
 )
+SYSTEM_REPORTS = ("scores", "head-to-head", "tags", "powered")
+"""The reports on a leaderboard of systems."""
 
 
 def report(

@@ -12,7 +12,8 @@ from duelpool.comparison import kendall_tau
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import SystemVote
 from duelpool.frames import Tabular, counted
-from duelpool.preferences.contests import ELO, Contest, TieModel, VoteTable, fit_contest
+from duelpool.preferences.contests import ELO, Contest, VoteTable, fit_contest
+from duelpool.records import TieModel
 from duelpool.report import Table, html_text
 from duelpool.shares import clustered_share
 
@@ -23,7 +24,6 @@ OVERS: tuple[Over, ...] = ("questions", "votes")
 AVERAGE = 1000.0
 LEVEL = 0.5  # points of Elo below which systems are level: they are shown without decimals
 FEWEST_VOTES = 20  # below these nothing is said of how many would settle a difference
-SYSTEM_REPORTS = ("scores", "head-to-head", "tags", "powered")
 
 
 @dataclass(frozen=True, slots=True)

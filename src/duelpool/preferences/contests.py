@@ -6,7 +6,6 @@ Votes on one question are alike, so the errors are clustered by question; votes 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,11 +14,9 @@ from duelpool.errors import BadParameter
 from duelpool.preferences.boundaries import planned_votes, progress_of, within_plan, without_plan
 from duelpool.preferences.matrix import WinMatrix
 from duelpool.preferences.strengths import bradley_terry
+from duelpool.records import TIE_MODELS, TieModel
 from duelpool.seeds import rng_for
 
-TieModel: TypeAlias = Literal["halves", "davidson"]
-
-TIE_MODELS: tuple[TieModel, ...] = ("halves", "davidson")
 ELO = 400 / np.log(10)
 """Points of the Elo-like scale for one unit of strength; 1000 is the average system."""
 

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from duelpool.cli.evaluation.system_boards import (
-    SystemOptions,
-    powered_text,
-    ranks_systems,
-    read_system_votes,
-    system_text,
-)
+from duelpool.cli.evaluation.system_options import SystemOptions, ranks_systems
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import progress_bar
@@ -34,9 +28,8 @@ from duelpool.evaluation import (
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.any_time import at_any_time
-from duelpool.evaluation.gate import arrival
+from duelpool.evaluation.reports import SYSTEM_REPORTS
 from duelpool.evaluation.sources import TruthKind, run_of
-from duelpool.evaluation.systems import SYSTEM_REPORTS
 from duelpool.files import Duplicates, read_topics, write_lines
 from duelpool.files.duplicates import duplicates_path
 from duelpool.files.run_names import read_groups
@@ -242,6 +235,8 @@ def evaluate(
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     if of_systems.systems or (measure is None and not runs and ranks_systems(truth, campaign)):
+        from duelpool.cli.evaluation.system_boards import powered_text, read_system_votes, system_text
+
         votes = read_system_votes(truth, campaign, of_systems.model_votes)
         ranked, notes = (
             powered_text(votes[0], of_systems, level, seed, form, tag)
@@ -398,6 +393,8 @@ class _Sources:
 
     def arrival(self) -> dict[str, int]:
         """Return the order in which topics were completed: that of their last judgments."""
+        from duelpool.evaluation.gate import arrival
+
         return arrival(self.truths) if self.order is None else self.order
 
 

@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, cast
+from dataclasses import asdict, replace
+from typing import cast
 
-import typer
-
+from duelpool.cli.evaluation.system_options import SystemOptions
 from duelpool.cli.options import is_store
 from duelpool.cli.output import tell_notices
 from duelpool.cli.terminal import terminal_width
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation.powered import TieShare, powered_boards
+from duelpool.evaluation.reports import SYSTEM_REPORTS
 from duelpool.evaluation.side_by_side import rows_by_side, side_by_side
 from duelpool.evaluation.systems import (
-    SYSTEM_REPORTS,
     BoardOptions,
     Meeting,
     Over,
@@ -25,61 +24,7 @@ from duelpool.evaluation.systems import (
     tag_table,
 )
 from duelpool.files import SystemVote, read_votes
-from duelpool.preferences.contests import TIE_MODELS
 from duelpool.report import Table, table_text
-
-
-def _systems(help_text: str, *names: str) -> Any:
-    return typer.Option(*names, help=help_text, rich_help_panel="Systems (with --systems)")
-
-
-@dataclass(frozen=True, slots=True)
-class SystemOptions:
-    """Options of the leaderboard of systems."""
-
-    systems: Annotated[
-        bool,
-        _systems(
-            "Rank systems by votes between their answers: a campaign's, or a file of votes.", "--systems"
-        ),
-    ] = False
-    tie_model: Annotated[
-        str, _systems(f"How ties count: {', '.join(TIE_MODELS)}; with --report powered halves, losses.")
-    ] = "halves"
-    over: Annotated[
-        str,
-        _systems(
-            "What intervals speak of: questions like these (questions), or more votes on these (votes)."
-        ),
-    ] = "questions"
-    prior: Annotated[
-        float | None,
-        _systems(
-            "Drawn games that each system is given. Default: one where some won or lost all, else none."
-        ),
-    ] = None
-    model_votes: Annotated[
-        str | None,
-        _systems(
-            "A file of models' votes: a leaderboard beside people's, or with --report powered its help."
-        ),
-    ] = None
-
-    def board_options(self, level: float, seed: int) -> BoardOptions:
-        """Return the options, checked."""
-        if self.tie_model not in TIE_MODELS:
-            raise UnknownName("way to count ties", self.tie_model, TIE_MODELS)
-        return BoardOptions(self.tie_model, cast("Over", self.over), self.prior, level, seed)
-
-
-def ranks_systems(source: str, campaign: str | None) -> bool:
-    """Say whether a source is a campaign in which systems compete; of such a one nothing else is scored."""
-    if not is_store(source):
-        return False
-    from duelpool.cli.opening import opened
-
-    with opened(source, campaign) as one:
-        return one.live.goal.of_systems
 
 
 def read_system_votes(
