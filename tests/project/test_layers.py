@@ -245,7 +245,7 @@ CAMPAIGN_MAY_IMPORT = {
     "views": ("settings", "log", "questions", "work", "campaign"),
     "exports": ("settings", "log", "views", "campaign"),
     "imports": ("settings", "log", "campaign", "views"),
-    "runners": ("settings", "events", "log", "campaign", "views"),
+    "runners": ("settings", "events", "log", "work.participants", "campaign", "views"),
     "checks": ("settings", "log", "work", "views", "campaign"),
 }
 """What each sub-room of `campaign` imports from the others; `views.tally` stands below the rest of the views."""

@@ -23,9 +23,9 @@ from duelpool.campaign.settings.beginning import settings_of_new
 from duelpool.campaign.settings.changes import same_fixed_settings, stored_settings
 from duelpool.campaign.work import assignments, exclusion, holding, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
-from duelpool.campaign.work.participants import ParticipantState
+from duelpool.campaign.work.participants import NotAllowed, ParticipantState, Paused
 from duelpool.deciders import Result, read_goal
-from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, reservations, retractions
 from duelpool.store.leases import Receipt
@@ -37,10 +37,6 @@ Also: TypeAlias = Callable[[Writing], None]
 T = TypeVar("T")
 ARRIVING_AT_MOST = 40
 """How many people at once wait in a process for a new assignment: others ask again, and leave threads to answers."""
-
-
-class NotAllowed(DuelpoolError):
-    """The campaign is paused or closed, this assessor may not judge in it, or too many arrive at once."""
 
 
 def _refuse_outcome(outcome: Outcome, allowed: Collection[Outcome]) -> None:
@@ -491,7 +487,8 @@ class Campaign:
         """Refuse to ask an assessor who may not judge now."""
         state = state or self.read(lambda tx: participants.participant_state(tx, assessor))
         if state.campaign != "open":
-            raise NotAllowed(f"The campaign is {state.campaign}.", remedy="Come back later.")
+            refusal = Paused if state.campaign == "paused" else NotAllowed
+            raise refusal(f"The campaign is {state.campaign}.", remedy="Come back later.")
         if state.person is None:
             raise NotAllowed(f"The campaign has no assessor '{assessor}'.", remedy="Enrol them first.")
         if state.person == "excluded":

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from duelpool.campaign import Campaign
+from duelpool.campaign import Campaign, NotAllowed
 from duelpool.campaign.exports.files import write_log
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, JudgingSession, SessionTally
 from duelpool.campaign.runners.llm_figures import CountedShare, model_figures
@@ -84,15 +84,36 @@ def test_a_model_that_waits_judges_what_comes_later(store: Store, provider: Prov
     thread.start()
     while session.tally.judged < 3:
         time.sleep(0.02)
+    for _ in range(20):  # whatever the session does just then
+        campaign.set_state("paused")
+        time.sleep(0.02)
+        campaign.set_state("open")
     campaign.set_state("paused")
     time.sleep(0.2)
-    campaign.set_state("open")
     assert not found
+    campaign.set_state("open")
     for question in held[1:]:
         campaign.answer(question.id, "person", Answer(Outcome.LEFT))
     campaign.give_back(held[0].id, "person")
     thread.join(60)
     assert [(each.judged, each.ended) for each in found] == [(4, "done")]
+
+
+def test_a_model_waits_in_a_paused_campaign_only_if_told_to(store: Store, provider: Provider) -> None:
+    campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs", cap=1)
+    judge = model(campaign, provider)
+    campaign.set_state("paused")
+    with pytest.raises(NotAllowed, match="paused"):
+        LlmSession(judge).run()
+    session = LlmSession(model(campaign, provider, "other"))
+    ended: list[str] = []
+    thread = threading.Thread(target=lambda: ended.append(session.run(None, 0.02).ended), daemon=True)
+    thread.start()
+    time.sleep(0.1)
+    assert not ended
+    campaign.set_state("open")
+    thread.join(60)
+    assert (ended, session.tally.judged) == (["done"], 3)
 
 
 def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, ModelReply]:

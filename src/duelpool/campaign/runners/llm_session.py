@@ -8,9 +8,10 @@ from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, Que
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
 from duelpool.campaign.runners.two_sources import decisions, refit
 from duelpool.campaign.views.idle import session_ending
+from duelpool.campaign.work.participants import Paused
 from duelpool.judges.live import JudgeError
 from duelpool.records import Answer, Outcome, Question
-from duelpool.store import Writing, holdings
+from duelpool.store import Writing
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
@@ -37,29 +38,25 @@ class LlmSession:
         self._patience = patience
         self._on_answer = on_answer
         self._in_a_row = 0
+        self._waits = False
         self._aside: dict[str, Question] = {}
 
     def run(self, limit: int | None = None, wait_seconds: float | None = None) -> SessionTally:
         """Judge until there is nothing more, the budget is used up, or the limit is reached.
 
-        With `wait_seconds`, it looks again after so many seconds, as long as answers of others may bring questions.
+        With `wait_seconds`, it looks again after so many seconds, as long as answers of others may bring questions or
+        a pause may end.
         """
+        self._waits = wait_seconds is not None
         self._run(limit)
         while wait_seconds is not None and self.tally.ended in _MAY_COME:
             if self._judge.stopping.wait(wait_seconds):
                 break
             self.tally.said = ""
-            if not self._is_paused():
-                self._run(limit)
+            self._run(limit)
         if self._judge.lists is not None:
             self.tally.said = " ".join(each for each in (self.tally.said, self._judge.lists.said) if each)
         return self.tally
-
-    def _is_paused(self) -> bool:
-        return (
-            self._campaign.read(lambda tx: holdings.find_campaign(tx.connection, tx.campaign).state)
-            == "paused"
-        )
 
     def _run(self, limit: int | None) -> None:
         at_work: dict[Future[Answer], Question] = {}
@@ -121,7 +118,12 @@ class LlmSession:
         ]
 
     def _lease(self, number: int) -> tuple[Question, ...]:
-        return self._campaign.next_questions(self._judge.assessor, number, self._topics)
+        try:
+            return self._campaign.next_questions(self._judge.assessor, number, self._topics)
+        except Paused:
+            if not self._waits:
+                raise
+            return ()
 
     def _set_ending(self, limit: int | None) -> None:
         if limit is not None and self.tally.judged >= limit:

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from duelpool.campaign.work.ledger import reward_for
+from duelpool.errors import DuelpoolError
 from duelpool.store import Reading, Writing, holdings, leases, log, schema
 from duelpool.store.statements import Statement
 
@@ -32,6 +33,14 @@ _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
 WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)  # what is paid: a skip is no answer
 _ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:person, 0))")
 _LOOK_BACK = 20  # latest answers among which the last one that wasn't undone is looked for
+
+
+class NotAllowed(DuelpoolError):
+    """The campaign is paused or closed, this assessor may not judge in it, or too many arrive at once."""
+
+
+class Paused(NotAllowed):
+    """The campaign is paused, and may be open again soon."""
 
 
 class ParticipantState(NamedTuple):
