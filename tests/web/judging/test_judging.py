@@ -571,12 +571,14 @@ def test_second_tap_on_see_the_other_passage_answers_nothing(site: Site, people:
         shown = person.wait_for_pair(shown)
     page.evaluate(  # a choice is tapped the moment that it appears under the finger
         """() => new Promise((done) => {
-          new MutationObserver(() => {
+          const watching = new MutationObserver(() => {
             if (document.documentElement.dataset.seen !== "all") return;
+            watching.disconnect();
             clearInterval(looking);
             document.querySelector("button.choice.left").click();
             done();
-          }).observe(document.documentElement, { attributeFilter: ["data-seen"] });
+          });
+          watching.observe(document.documentElement, { attributeFilter: ["data-seen"] });
           const looking = setInterval(() => document.getElementById("look-there").click(), 50);
         })"""
     )
